@@ -43,7 +43,7 @@ FILES = {
     "graph.onnx": ("other/named/reject/format-onnx--graph.onnx", "?format-onnx", F, "~format-onnx", F),
     "weights.h5": ("other/named/reject/format-hdf5--weights.h5", "?format-hdf5", F, "~format-hdf5", F),
 }
-# Files that others refer to are copied with these, and are never left out.
+# Files that other files refer to are copied together with these, and are never left out.
 PARTS = {"dense.zt": ["dense-s.zt"], "two.safetensors.index.json": ["a.safetensors", "b.safetensors"]}
 LEVELS = {"?": "warning", "~": "note"}
 
@@ -85,7 +85,7 @@ def action(folder: Path, policy: str) -> tuple[int, dict[str, str]]:
 
 
 def hook(folder: Path, policy: str) -> tuple[int, dict[str, str]]:
-    """Runs the hook as pre-commit does, from a repository that has nothing but its declaration."""
+    """Runs the hook as pre-commit does, from a repository that contains only the declaration of the hook."""
     source = folder.parent / "hooks-repository"
     if not source.exists():
         source.mkdir()
@@ -123,7 +123,7 @@ def main(work: Path) -> None:
     ran = 0
     for number, policy in enumerate(POLICIES):
         path = str(ROOT / f"docs/policies/{policy}.toml") if policy else ""
-        # All files, then without those that are rejected, then without those that are not supported either.
+        # First all files, then without the rejected ones, then also without the unsupported ones.
         for unwanted in ("", "a", "a?"):
             cells = {name: expected(name, number) for name in FILES}
             if unwanted:

@@ -1,4 +1,4 @@
-//! Dequantizing blocks of GGUF, beside copying as many `f32` in the same run.
+//! Measures dequantizing blocks of GGUF, compared with copying as many `f32` in the same run.
 //!
 //! `cargo bench --bench dequantize`
 
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use zten::formats::Block;
 
-/// Rounds of each case; `--quick` takes fewer, to see that it runs.
+/// The number of rounds of each case. `--quick` runs fewer, only to show that the benchmark works.
 const ROUNDS: usize = 41;
 const QUICK: usize = 3;
-/// Elements of each type: their blocks and they fit a cache.
+/// The number of elements of each type: few enough that they and their blocks stay in a cache.
 const ELEMENTS: usize = 1 << 16;
 
-/// The shortest time of a call.
+/// Returns the shortest duration of a call.
 fn fastest(rounds: usize, mut call: impl FnMut()) -> Duration {
     let times = (0..rounds).map(|_| {
         let start = Instant::now();
@@ -32,7 +32,7 @@ fn main() {
     println!("minimum of {rounds} rounds\n\n{:<10}{:>10}{:>16}", "type", "us", "times a copy");
     for block in (0..64).filter_map(Block::by_number) {
         let [bytes, elements] = [block.bytes, block.elements].map(|n| usize::try_from(n).unwrap());
-        // Scales are ordinary numbers.
+        // Read as scales, these bytes are ordinary numbers.
         let blocks = vec![0x32; ELEMENTS / elements * bytes];
         let time = fastest(rounds, || {
             block.dequantize(black_box(&blocks), black_box(&mut out)).unwrap();

@@ -1,4 +1,4 @@
-//! Opening a safetensors file in memory, beside the `safetensors` crate opening the same file in the same run.
+//! Measures opening a safetensors file in memory, compared with the `safetensors` crate opening the same file in the same run.
 //!
 //! `cargo bench --bench open_formats`
 #![allow(
@@ -15,13 +15,13 @@ use zten::OpenOptions;
 use zten_corpus::other::safetensors::file;
 use zten_testkit::generate::names;
 
-/// Rounds of each case; `--quick` takes fewer, to see that it runs.
+/// The number of rounds of each case. `--quick` runs fewer, only to show that the benchmark works.
 const ROUNDS: usize = 21;
 const QUICK: usize = 3;
-/// Bytes of each tensor.
+/// The number of bytes of each tensor.
 const BYTES: usize = 128;
 
-/// The header of a file with those tensors, as most writers have it or with white space.
+/// Returns the header of a file with these tensors, in the form that most writers use, or with white space.
 fn header(names: &[String], is_spaced: bool) -> String {
     let header = zten_testkit::safetensors::header(
         names.iter().map(|name| (name, "BF16", [4, 16], BYTES as u64)),
@@ -44,7 +44,7 @@ fn main() {
             },
             &|| assert_eq!(SafeTensors::deserialize(black_box(&bytes)).unwrap().len(), count),
         ];
-        // Interleaved, so that what the machine does otherwise falls on all of them alike.
+        // The two take turns, so that other load on the machine affects both alike.
         let mut fastest = [Duration::MAX; 2];
         for _ in 0..rounds {
             for (run, fastest) in runs.iter().zip(&mut fastest) {

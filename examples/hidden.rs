@@ -11,14 +11,13 @@ const UNICODE_VERSION: &str = "16.0.0";
 /// half blanks of hieroglyphs, and the filler of Khitan.
 const HIDDEN: &str = r"[\p{Default_Ignorable_Code_Point}\p{Other}\p{Separator}\p{White_Space}\u{2800}\u{1D159}\u{13441}\u{13442}\u{16FE4}--\x20]";
 
-/// Planes that have a table: all of the rest is hidden.
+/// The number of planes with a table. All characters of other planes are hidden.
 const PLANES: u32 = 4;
 
 fn main() {
     let set = parse(HIDDEN).expect("the set is a regular expression");
     let HirKind::Class(Class::Unicode(class)) = set.kind() else { panic!("it is a class") };
-    // Where hidden begins, and where it ends. Surrogates stand in no text; that they are hidden
-    // joins what lies around them.
+    // The ranges of hidden characters. Surrogates occur in no text; counting them as hidden joins the ranges around them.
     let mut ranges: Vec<(u32, u32)> =
         class.iter().map(|range| (range.start().into(), u32::from(range.end()) + 1)).collect();
     ranges.push((0xd800, 0xe000));
@@ -46,7 +45,7 @@ fn main() {
             .filter(|turn| (first..end).contains(turn))
             .map(|turn| turn - first)
             .collect();
-        // A plane begins with what is shown, unless its first turn says otherwise.
+        // A plane begins with shown characters, unless its first boundary is at 0.
         let hidden = turns.iter().filter(|turn| **turn < first).count() % 2 == 1;
         let mut all: Vec<u32> = hidden.then_some(0).into_iter().chain(within).collect();
         if all.starts_with(&[0, 0]) {

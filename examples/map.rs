@@ -11,7 +11,7 @@ use zten::{Archive, DType, InMemory};
 /// An archive that threads can share, because it has neither a lifetime nor a lock.
 type Model = Archive<InMemory<memmap2::Mmap>>;
 
-#[expect(unsafe_code, reason = "that no other process changes the file is the caller's word")]
+#[expect(unsafe_code, reason = "the caller guarantees that no other process changes the file")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("FILE")?;
     let file = File::open(path)?;

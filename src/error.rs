@@ -24,9 +24,9 @@ pub enum Misuse with fn sentence -> &'static str {
     /// No tolerance has that name.
     Tolerance = "unknown tolerance",
     /// The number of given bytes is not the requested or declared number.
-    Supply = "the number of bytes is not the requested or declared one",
+    Supply = "the number of bytes is not the requested or declared number",
     /// The given data is shorter than the file was, and does not hold the component.
-    Size = "the data given is shorter than the component",
+    Size = "the given data is shorter than the component",
     /// The elements do not have the requested type.
     Type = "the elements do not have the requested type",
     /// The bytes are not aligned for the type; the unaligned elements can be read.
@@ -34,7 +34,7 @@ pub enum Misuse with fn sentence -> &'static str {
     /// The bytes are not in this machine's byte order. The elements can be read one by one.
     ByteOrder = "the bytes are not in this machine's byte order",
     /// A bool of 0.1 may be any byte, and some of these are not 0 or 1. The elements can be read one by one.
-    BoolBytes = "a 0.1 bool is any byte, and these cannot be borrowed as bools",
+    BoolBytes = "a bool of generation 0.1 may be any byte, and these bytes cannot be borrowed as bools",
     /// The component is compressed, in column-major order or in big-endian blocks, so its elements cannot be borrowed.
     Compressed = "the component is compressed, in column-major order or in big-endian blocks, and cannot be borrowed",
     /// The manifest was opened without its file, so its content cannot be read: `bind` takes the bytes of a component.
@@ -49,30 +49,30 @@ pub enum Misuse with fn sentence -> &'static str {
     /// No rule checks these attributes when the file is opened.
     Quantization = "the quantization is unknown, or does not match the components",
     /// The slice is out of range.
-    Slice = "slice out of range",
+    Slice = "the slice is out of range",
     /// The buffer has another length than the data.
     Buffer = "the buffer has another length than the data",
     /// The value cannot be written as attributes, or the attributes cannot be read as the requested type.
-    Attributes = "the value cannot be written as attributes, or the attributes do not have that type",
+    Attributes = "the value cannot be written as attributes, or the attributes do not have the requested type",
     /// The bytes are more or fewer than were declared.
     Length = "the bytes are more or fewer than were declared",
     /// Components, or in canonical form objects, come in the wrong order.
-    Order = "components or objects out of order",
+    Order = "components or objects come in the wrong order",
     /// A part of the layout is missing, unknown, or given twice.
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
     /// An object was begun and has not ended.
     Unfinished = "an object was begun and has not ended",
     /// The file cannot be appended to: it is a 0.1 file, a data shard or a file in canonical form.
-    Append = "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form",
+    Append = "a file of generation 0.1, a data shard or a file in canonical form cannot be appended to",
     /// The level of compression does not exist.
     Level = "invalid compression level: expected 1 to 5",
     /// The bytes do not have the declared digest, or, in canonical form, were written before without the declaration.
     Announced = "the bytes do not have the declared digest, or have been written before",
     /// The generation cannot be written, or does not have the requested digest or alignment.
-    Settings = "the generation cannot be written, or does not have that digest or alignment",
+    Settings = "the generation cannot be written, or does not have the requested digest or alignment",
     /// Files of 1.2 and files in canonical form have no shards. A canonical form with shards would not be the only form
     /// of a content.
-    NoShards = "files of 1.2 and files in canonical form have no shards",
+    NoShards = "files of generation 1.2 and files in canonical form have no shards",
     /// The component has no digest of its own, and the digest of its shard has not been compared.
     UnverifiedShard = "the component has no digest, and its shard has not been verified",
     /// Reading or writing failed before, so the position to continue at is not known.
@@ -431,7 +431,7 @@ impl fmt::Display for BareError {
                 let Some(((held, but), (asked, also))) = held.zip(asked) else {
                     return f.write_str(misuse.sentence());
                 };
-                return write!(f, "component is {held}{but}, requested {asked}{also}");
+                return write!(f, "the component is {held}{but}, requested {asked}{also}");
             }
             ErrorKind::Invalid(row) if self.kind == Rule::DigestMismatch && self.found != 0 => {
                 let (given, computed) = (self.found >> 32, self.found & u64::from(u32::MAX));
@@ -458,8 +458,10 @@ impl fmt::Display for BareError {
             ErrorKind::Misuse(misuse) => misuse.sentence(),
             ErrorKind::Read => "the bytes of the file could not be read",
             ErrorKind::Write => "the bytes of the file could not be written",
-            ErrorKind::NotDurable => "the file is published, but not confirmed to be durable",
-            ErrorKind::Inexpressible(_) => "it can be read, but not written",
+            ErrorKind::NotDurable => {
+                "the file is in place, but the system has not confirmed that it survives a crash"
+            }
+            ErrorKind::Inexpressible(_) => "the file can be read, but not written",
             ErrorKind::OutOfMemory => "out of memory",
             ErrorKind::Internal => {
                 "internal error: the library is at fault, or the bytes changed while they were read"
@@ -471,11 +473,30 @@ impl fmt::Display for BareError {
         };
         match text.split_once('{') {
             Some((before, after)) => {
-                write!(f, "{before}{}{}", self.found, after.trim_start_matches('}'))
+                let after = after.trim_start_matches('}');
+                let (after, rest) = if self.found == 1 { singular(after) } else { (after, "") };
+                write!(f, "{before}{}{after}{rest}", self.found)
             }
             None => f.write_str(text),
         }
     }
+}
+
+/// Returns the singular form of the words at the beginning of `after`, which follows the number 1 in a sentence, and the
+/// unchanged rest of `after`.
+fn singular(after: &str) -> (&str, &str) {
+    /// Nouns, with their verbs, that follow a number in the sentences of the catalogs.
+    const FORMS: [(&str, &str); 7] = [
+        (" bytes are ", " byte is "),
+        (" bytes do ", " byte does "),
+        (" bytes", " byte"),
+        (" entries", " entry"),
+        (" dimensions", " dimension"),
+        (" levels", " level"),
+        (" shards", " shard"),
+    ];
+    let form = FORMS.iter().find_map(|(plural, one)| Some((*one, after.strip_prefix(*plural)?)));
+    form.unwrap_or((after, ""))
 }
 
 /// A 64-bit index that is displayed with a sign if it is 2^63 or more.
@@ -489,3 +510,32 @@ impl fmt::Display for Signed {
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    /// Checks the sentences of all rules, limits and unsupported features about the number 1: the nouns and verbs after the number
+    /// are singular. With the number 2, the sentences are those of the catalogs.
+    #[test]
+    fn a_sentence_about_one_is_singular() {
+        let rules = Rule::ALL.iter().map(|rule| ErrorKind::from(*rule));
+        let limits = Limit::ALL.iter().map(|limit| ErrorKind::from(*limit));
+        let features = Unsupported::ALL.iter().map(|feature| ErrorKind::from(*feature));
+        let mut changed = 0;
+        for kind in rules.chain(limits).chain(features) {
+            let sentence = |number| BareError::nowhere(kind).found(number).to_string();
+            let (one, two) = (sentence(1), sentence(2));
+            for plural in ["bytes", "entries", "dimensions", "levels", "shards"] {
+                assert!(!one.contains(&alloc::format!("1 {plural}")), "{one}");
+            }
+            for verb in ["are", "do"] {
+                assert!(!one.contains(&alloc::format!("1 byte {verb} ")), "{one}");
+            }
+            changed += usize::from(one.replacen('1', "2", 1) != two);
+        }
+        assert!(changed > 20, "{changed}");
+    }
+}

@@ -4,6 +4,7 @@
 mod clause;
 
 use alloc::borrow::ToOwned as _;
+use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
@@ -208,6 +209,21 @@ impl Finding {
             advice: None,
             others: 0,
         }
+    }
+
+    /// Creates the finding for a valid file that cannot be written in another format or generation, because `sentence`. `object`
+    /// is the name of the tensor that cannot be written, or `None` if the file as a whole cannot.
+    pub fn unwritable(object: Option<&str>, sentence: &dyn fmt::Display) -> Self {
+        let sentence = match object {
+            Some(name) => {
+                format!("{} can be read, but not written: {sentence}", escape::Short(name))
+            }
+            None => format!("the file can be read, but not written: {sentence}"),
+        };
+        let mut finding = Self::new(Verdict::Error, sentence);
+        finding.is_named = object.is_some();
+        finding.object = object.map(str::to_owned);
+        finding
     }
 
     /// Creates the finding for a file that the system could not read.

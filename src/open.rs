@@ -400,7 +400,7 @@ impl SuppliedFile {
             if total > most {
                 let most = limits.manifest();
                 let sentence = text(format_args!(
-                    "the header and the data read with it of {total} bytes exceeds the limit of {most}"
+                    "the header and the data that is read with it have {total} bytes, which exceeds the limit of {most}"
                 ))?;
                 return Err(Error::of_format(Limit::Manifest.into(), sentence, None));
             }

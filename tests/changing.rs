@@ -24,9 +24,9 @@ impl AsRef<[u8]> for Fickle<'_> {
     }
 }
 
-/// Bytes that change under an archive cause no panic, except of debug assertions in a build that has them.
+/// Bytes that change under an open archive cause no panic, except from debug assertions in a build that has them.
 #[test]
-fn bytes_that_change_are_survived() {
+fn bytes_that_change_cause_no_panic() {
     let names = ["1.2.3/dense_all.zt", "1.2.3/csr_raw.zt", "v12-coo.zt", "1.1.1/crc32c.zt"];
     let mut files: Vec<Vec<u8>> = names.iter().map(|name| read_accepted(name)).collect();
     files.extend([vec![], vec![0xff; 4096], vec![0; 40]]);

@@ -137,7 +137,7 @@ fn files_that_are_read_at_positions() {
 }
 
 #[test]
-fn what_is_written() {
+fn writing_survives_failed_allocations() {
     let _one = ONE.lock();
     for level in [None, Some(1), Some(5)] {
         for checksum in [Checksum::None, Checksum::Crc32c, Checksum::Sha256] {

@@ -1,5 +1,4 @@
-//! Reading content: digests and zstd, each beside the bare crate that does the work, in the same
-//! run.
+//! Measures reading content with digests and zstd, compared with the bare crates that do the work, in the same run.
 //!
 //! `cargo bench -p zten --bench content`
 #![allow(
@@ -23,7 +22,7 @@ const BYTES: usize = 64 << 20;
 const ROUNDS: usize = 9;
 const QUICK: usize = 2;
 
-/// A 1.2 file of one dense `f32` component, with more fields than it needs.
+/// Returns a 1.2 file with one dense `f32` component, and with the further fields `more`.
 fn file(stored: &[u8], more: &[(&str, Item)]) -> Vec<u8> {
     let data = component("f32", 64, stored.len() as u64);
     let file = v1("1.2.0", vec![("w", dense_object(&[BYTES as u64 / 4], data))]).blob(64, stored);
@@ -32,7 +31,7 @@ fn file(stored: &[u8], more: &[(&str, Item)]) -> Vec<u8> {
     more.iter().fold(file, set).build("").bytes
 }
 
-/// Reads all of the component; how long it took.
+/// Reads the whole component, and returns the duration.
 fn read(file: &[u8]) -> Duration {
     let archive = Archive::from_bytes(file).unwrap();
     let component = archive.get("w").unwrap().component("data").unwrap();
@@ -57,7 +56,7 @@ fn main() {
     let rounds =
         if std::env::args().any(|argument| argument == "--quick") { QUICK } else { ROUNDS };
     let mut random = fastrand::Rng::with_seed(1);
-    // Weights of a few hundred values: what compresses at all.
+    // Weights with only a few hundred different values, which can be compressed.
     let floats = (0..BYTES / 4).map(|_| f32::from(random.u16(..300)) / 300.0);
     let data: Vec<u8> = floats.flat_map(f32::to_le_bytes).collect();
 

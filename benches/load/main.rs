@@ -1,6 +1,6 @@
-//! Loading a file into memory, verified: beside bare sha2 over the same bytes in memory.
+//! Measures loading a file into memory with verification, compared with bare sha2 over the same bytes in memory.
 //!
-//! `cargo bench -p zten --bench load` writes a GiB into the folder for temporary files.
+//! `cargo bench -p zten --bench load` writes 1 GiB to the folder for temporary files.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_precision_loss,
@@ -44,7 +44,7 @@ fn read(archive: &Archive, threads: usize) {
     black_box(loader.read(components).unwrap());
 }
 
-/// Reads bytes and hashes them in the buffers that they were read to. No reader of files is faster.
+/// Reads the bytes, and hashes them in the buffers. No reader that verifies can be faster.
 fn read_and_hash(archive: &Archive, buffers: &mut [Vec<u8>]) {
     let components = archive.tensors().flat_map(|tensor| tensor.components());
     for (component, buffer) in components.zip(buffers) {

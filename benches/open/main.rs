@@ -1,5 +1,5 @@
-//! Opening: time an object and heap, for ordinary manifests and for hostile ones, beside
-//! `safetensors` reading the header of as many tensors in the same run; and borrowing tensors by their names.
+//! Measures opening: the time for each object and the heap, for ordinary and for hostile manifests, compared with `safetensors`
+//! reading a header with as many tensors in the same run. Also measures borrowing tensors by their names.
 //!
 //! `cargo bench -p zten --bench open`
 #![allow(
@@ -17,11 +17,11 @@ use zten_corpus::base::{component, dense_object, v1};
 use zten_testkit::generate::{self, File};
 
 const OBJECTS: usize = 100_000;
-/// Rounds of each case; `--quick` takes fewer, to see that it runs.
+/// The number of rounds of each case. `--quick` runs fewer, only to show that the benchmark works.
 const ROUNDS: usize = 21;
 const QUICK: usize = 3;
 
-/// A case: what it is called, how many units it has, and how to run it.
+/// A case: its name, the number of its units, and the function that runs it.
 struct Case<'a> {
     name: &'static str,
     units: u64,
@@ -35,7 +35,7 @@ impl<'a> Case<'a> {
         Self { name, units: file.objects, bytes: file.manifest.len(), run: Box::new(run) }
     }
 
-    /// Does something for each of the names.
+    /// Makes a case that calls `look_up` with each of `names`.
     fn each(name: &'static str, names: &'a [String], look_up: impl Fn(&str) + 'a) -> Self {
         let run = move || names.iter().for_each(|name| look_up(black_box(name)));
         let bytes = names.iter().map(String::len).sum();
@@ -43,14 +43,14 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A file of small tensors with those names, all of which is there.
+/// Returns a complete file of small tensors called `names`.
 fn small(names: &[String]) -> Vec<u8> {
     let object = |(at, name)| (name, dense_object(&[16], component("f32", 64 + at * 64, 64)));
     let objects = (0_u64..).zip(names).map(object);
     v1("1.2.0", objects).blob(64, &vec![0; names.len() * 64]).build("").bytes
 }
 
-/// The header of a safetensors file with those tensors.
+/// Returns the header of a safetensors file with these tensors.
 fn safetensors(names: &[String]) -> Vec<u8> {
     zten_testkit::safetensors::file(
         names.iter().map(|name| (name, "BF16", [4096, 16], 131_072)),
@@ -58,7 +58,7 @@ fn safetensors(names: &[String]) -> Vec<u8> {
     )
 }
 
-/// Heap at its peak, in bytes.
+/// Returns the largest heap while `run` runs, in bytes.
 fn heap(run: &dyn Fn()) -> u64 {
     allocation_counter::measure(run).bytes_max
 }
@@ -100,7 +100,7 @@ fn main() {
         units: OBJECTS as u64,
         bytes: header.len(),
         run: Box::new(|| {
-            // The data is not there; the header is read before that is seen.
+            // The data is missing, which the crate notices only after it has parsed the header.
             drop(black_box(safetensors::SafeTensors::read_metadata(black_box(&header))));
         }),
     };
@@ -134,7 +134,7 @@ fn main() {
         }),
     ];
 
-    // Interleaved, so that what the machine does otherwise falls on all of them alike.
+    // The cases take turns, so that other load on the machine affects all of them alike.
     let mut times = vec![Vec::with_capacity(rounds); cases.len()];
     for _ in 0..rounds {
         for (case, times) in cases.iter().zip(&mut times) {

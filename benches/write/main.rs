@@ -1,6 +1,6 @@
-//! Writing: manifests beside reading them, data beside copying it and beside `safetensors`.
+//! Measures writing: manifests compared with reading them, and data compared with copying it and with `safetensors`.
 //!
-//! `cargo bench -p zten --bench write` writes some GiB into the folder for temporary files.
+//! `cargo bench -p zten --bench write` writes some GiB to the folder for temporary files.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
@@ -25,11 +25,11 @@ use zten_testkit::generate;
 
 const OBJECTS: usize = 100_000;
 
-/// A case: what it is called, and how to run it.
+/// A case: its name, and the function that runs it.
 type Case<'a> = (&'a str, Box<dyn Fn() + 'a>);
 
-/// Runs the cases in turn, so that what the machine does otherwise falls on all of them alike:
-/// the times of each, sorted. `prepare` comes before each run and is not counted.
+/// Runs the cases in turn, so that other load on the machine affects all of them alike. Returns the sorted durations of each case.
+/// `prepare` runs before each run and is not measured.
 fn interleaved(cases: &[Case<'_>], rounds: usize, prepare: impl Fn()) -> Vec<Vec<Duration>> {
     let mut times = vec![Vec::with_capacity(rounds); cases.len()];
     for _ in 0..rounds {
@@ -46,7 +46,7 @@ fn interleaved(cases: &[Case<'_>], rounds: usize, prepare: impl Fn()) -> Vec<Vec
     times
 }
 
-/// A file of empty objects: all of it is manifest.
+/// Returns a file of empty objects, which consists almost only of its manifest.
 fn write(names: &[String], settings: &WriteOptions, room: usize) -> Vec<u8> {
     let mut writer = Writer::new(Vec::with_capacity(room), settings).unwrap();
     for name in names {
@@ -55,7 +55,7 @@ fn write(names: &[String], settings: &WriteOptions, room: usize) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Many objects without data: what an object costs, beside opening what was written.
+/// Many objects without data: the time for each object, compared with opening the written file.
 fn manifests(rounds: usize) {
     let sorted = generate::names(OBJECTS);
     let shuffled = generate::shuffled(sorted.clone());
@@ -92,7 +92,7 @@ fn manifests(rounds: usize) {
     }
 }
 
-/// Writes tensors into a file, which like that of `cp` is not waited for, or into as many shards. None is published.
+/// Writes tensors to a file, or each to a shard. Like `cp`, does not wait for the disk. The files are not published.
 fn save(
     path: &Path,
     tensors: &[(String, Vec<u8>)],
@@ -125,7 +125,7 @@ fn save(
     sinks
 }
 
-/// Large tensors: bytes a second, beside the same bytes copied, and written by `safetensors`.
+/// Large tensors: bytes per second, compared with copying the same bytes, and with writing them by `safetensors`.
 fn data(rounds: usize, total: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -161,7 +161,7 @@ fn data(rounds: usize, total: usize) {
         });
         serialize_to_file(views, None, &path("safetensors")).unwrap();
     };
-    // Dropped in `prepare`: removing a file is no part of writing it.
+    // `prepare` drops the files, because removing a file is not part of writing it.
     let unpublished = RefCell::new(Vec::new());
     let all = WriteOptions::default();
     let second = WriteOptions::default().generation(Generation::V2);
@@ -175,8 +175,7 @@ fn data(rounds: usize, total: usize) {
             black_box(Sha256::digest(bytes));
         }
     };
-    // Each run finds no file in its way, and nothing of the runs before that is still to be
-    // written to the disk.
+    // Before each run, the output file does not exist, and the bytes of earlier runs have been written to the disk.
     let prepare = || {
         unpublished.take().clear();
         for name in ["cp", "plain", "safetensors"] {

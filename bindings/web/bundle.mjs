@@ -1,4 +1,4 @@
-// Makes the pages: each is one file that needs nothing else, with style, scripts, worker and wasm.
+// Makes the pages. Each page is one file that contains its style, scripts, worker and wasm module.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild'
@@ -9,14 +9,14 @@ if (!wasmPath) throw new Error('usage: bundle.mjs WASM.gz')
 const pages = [
   {
     name: 'index.html', limit: 733_000, script: 'src/main.ts', worker: 'src/offline-worker.ts',
-    // No rule allows a connection: what the page is given stays in it.
+    // No rule of the policy allows a connection, so the files that the page is given cannot leave it.
     connect: "'none'",
     promise: 'The file stays on this machine: this page cannot connect to anything.',
     address: '',
   },
   {
     name: 'online.html', limit: 739_500, script: 'src/online.ts', worker: 'src/online-worker.ts',
-    // Servers without encryption are asked where nothing lies between: on this machine.
+    // Servers without encryption are allowed only on this machine, where nobody can listen to the connection.
     connect: 'https: http://localhost:* http://127.0.0.1:*',
     promise: 'A file that you pick stays on this machine. Of an address that you open, this page reads what it shows; nothing else leaves it.',
     address: readFileSync('src/address.html', 'utf8'),
@@ -31,10 +31,10 @@ const bundle = async (entry, define) => {
   return outputFiles[0].text.trimEnd()
 }
 
-/** Digits that end no script and are not escaped in a text. */
+/** The digits of base 85: none of them can end a script, and none is escaped in a text. */
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!#%&()*+-./:;=?@[]^_{|}'
 
-/** Bytes as `src/digits.ts` unpacks them: five digits for four. */
+/** Packs bytes as text, five digits for each four bytes. `src/digits.ts` unpacks them. */
 const pack85 = bytes => {
   const padded = Buffer.concat([bytes, Buffer.alloc(3)])
   let text = `${bytes.length}:`
@@ -58,8 +58,8 @@ const report = (what, size, limit) => {
 }
 
 const wasm = readFileSync(wasmPath)
-// Values of quantized and sparse tensors take some 33 KB of code and tables, the conventions of tensors that are stored as several 33 KB,
-// and sibling files 10 KB; in digits of base 85, a quarter more.
+// The code and tables for values of quantized and sparse tensors take some 33 KB, the conventions of tensors that are stored as
+// several tensors 33 KB, and sibling files 10 KB. Base 85 adds a quarter.
 report('wasm, gzipped', wasm.length, 519 * 1024)
 const style = await bundle('src/style.css', {})
 mkdirSync('dist', { recursive: true })

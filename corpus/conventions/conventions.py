@@ -36,7 +36,7 @@ def weights(*shape):
 
 
 def mxfp4():
-    """gpt-oss: two experts, three outputs, 64 inputs."""
+    """Makes the tensors of gpt-oss: two experts with three outputs and 64 inputs."""
     blocks = RANDOM.integers(0, 256, (2, 3, 2, 16), np.uint8)
     scales = RANDOM.integers(100, 140, (2, 3, 2), np.uint8)
     codes = np.stack([blocks & 15, blocks >> 4], -1).reshape(2, 3, 2, 32)
@@ -45,7 +45,8 @@ def mxfp4():
 
 
 def fp8():
-    """Scales for blocks, rows, groups and the tensor. The last block of each dimension is cut."""
+    """Makes FP8 tensors with scales for blocks, rows, groups, and the whole tensor. The last block in each dimension
+    is incomplete."""
     for case, shape, scale_shape, expand in [
         ("fp8-block", (130, 260), (2, 3), lambda s: s.repeat_interleave(128, 0)[:130].repeat_interleave(128, 1)[:, :260]),
         ("fp8-block-stack", (2, 130, 128), (2, 2, 1), lambda s: s.repeat_interleave(128, 1)[:, :130].repeat_interleave(128, 2)),
@@ -64,7 +65,7 @@ def fp8():
 
 
 def int8():
-    """compressed-tensors, int-quantized, and LLM.int8() of bitsandbytes."""
+    """Makes int-quantized tensors of compressed-tensors, and LLM.int8() tensors of bitsandbytes."""
     for case, zero in [("int8", None), ("int8-zero-point", torch.randint(-9, 9, (5, 1), dtype=torch.int8))]:
         data = torch.randint(-128, 128, (5, 6), dtype=torch.int8)
         scale = torch.rand(5, 1) + 0.5
@@ -141,7 +142,8 @@ def awq():
 
 
 def packed():
-    """compressed-tensors, pack-quantized. The rows are no multiple of 32, so the words of zero points are cut."""
+    """Makes pack-quantized tensors of compressed-tensors. The number of rows is not a multiple of 32, so the last
+    words of zero points are incomplete."""
     rows, columns, size = 34, 96, 32
     for bits in range(1, 9):
         for case in ("", "-zero-point", "-g-idx", "-channel"):
@@ -180,7 +182,8 @@ def packed():
 
 
 def four_bits():
-    """bitsandbytes. The last block is cut, and there are more blocks than one scale of scales covers."""
+    """Makes 4-bit tensors of bitsandbytes. The last block is incomplete, and there are more blocks than one scale of
+    the scales covers."""
     for kind in ("nf4", "fp4"):
         for case, shape, nested in [("", (5, 30), False), ("-nested", (260, 64), True), ("-odd", (3, 5), False)]:
             data, state = bnb.quantize_4bit(weights(*shape), blocksize=64, compress_statistics=nested, quant_type=kind)

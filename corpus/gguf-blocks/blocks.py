@@ -48,7 +48,7 @@ SCALES = {
     "Q1_0": [0],
     "Q2_0": [0],
 }
-# Infinities, NaN, the smallest and the largest number, and zeros.
+# Infinities, NaNs, the smallest and the largest number, and zeros.
 SPECIAL = np.array([0x7C00, 0xFE01, 0x0001, 0xFBFF, 0x8000, 0xFC00, 0x7D00, 0x83FF], "<u2")
 TABLES = [
     (quants.IQ2_XXS, 2),
@@ -65,7 +65,7 @@ def half(blocks):
 
 
 def bits(packed, width):
-    """Numbers of `width` bits, the lowest of each byte first."""
+    """Returns the numbers of `width` bits in `packed`. In each byte, the number in the lowest bits comes first."""
     shifts = np.arange(0, 8, width, dtype=np.uint8)
     return (packed[:, :, None] >> shifts & (1 << width) - 1).reshape(len(packed), -1)
 

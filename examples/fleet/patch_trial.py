@@ -32,7 +32,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 PATIENCE = 120
-"""Seconds for what takes a few."""
+"""The time limit in seconds for steps that take a few seconds."""
 
 
 class Trainer:
@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     steps = parser.parse_args().steps
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # The server of the store prints each request otherwise.
+    # Otherwise the server of the store prints each request.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()

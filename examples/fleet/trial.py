@@ -34,7 +34,7 @@ import fleet
 DAMAGED = 20
 
 PATIENCE = 120
-"""Seconds for what takes a few."""
+"""The time limit in seconds for steps that take a few seconds."""
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
@@ -49,7 +49,7 @@ def flipped(place: int) -> Callable[[bytearray], None]:
 
 
 def shortened(data: bytearray) -> None:
-    """Takes the last byte of a file."""
+    """Removes the last byte of a file."""
     del data[-1]
 
 
@@ -63,13 +63,13 @@ DAMAGES: list[tuple[str, Callable[[bytearray], None]]] = [
 
 
 def write_files(folder: Path, number: int) -> tuple[list[str], dict[str, str]]:
-    """Writes files, each with a content of its own. Their paths, and the rules that the damaged ones break."""
+    """Writes files with different contents. Returns their paths, and the rules that the damaged files break."""
     paths, damaged = [], {}
     for at in range(number):
         data = bytearray(zten.numpy.save({"w": np.arange(at, at + 16, dtype=np.float32)}))
         path = folder / f"{at // 1000:03}" / f"{at:06}.zt"
         path.parent.mkdir(exist_ok=True)
-        # Spread over all tasks.
+        # The damaged files are distributed over all tasks.
         place, rest = divmod(at * DAMAGED, number)
         if rest < DAMAGED:
             rule, damage = DAMAGES[place % len(DAMAGES)]
@@ -102,7 +102,7 @@ def check_part(part: Mapping[str, Any], *, meeting: Path | None, driver: str) ->
 
 
 class Killer(threading.Thread):
-    """Waits for a task that says who it is, and has it killed."""
+    """Waits for a task that reports its process and node, and kills it."""
 
     def __init__(self, meeting: Path, kill: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(daemon=True)
@@ -121,7 +121,7 @@ class Killer(threading.Thread):
 
 
 class Trial:
-    """The files, and what has to be found of them."""
+    """The files, and the expected verdicts."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.folder = folder
@@ -131,7 +131,7 @@ class Trial:
         self.files_per_task = max(1, number // 40)
 
     def run(self, name: str, kill: Callable[[dict[str, Any]], None] | None = None) -> pa.Table:
-        """One pass over all files, of which a task is killed."""
+        """Checks all files in one pass, during which one task is killed."""
         killer = None
         if kill is not None:
             killer = Killer(self.folder / f"meeting {name}", kill)
@@ -183,7 +183,7 @@ def main() -> None:
     number = parser.parse_args().files
     if number < DAMAGED:
         parser.error(f"{DAMAGED} files at least")
-    # What has been started is ended, however this is.
+    # Ends all started processes, however this process ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     other = cluster.add_node(**NODE)

@@ -1,4 +1,4 @@
-//! Any bytes as a file of a kind that is to be told.
+//! Recognizes the format of a file of any bytes.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(init: zten_fuzz::measure_heap(), |input: &[u8]| {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds every target with its dictionary and its seeds, as OSS-Fuzz asks for them.
+# Builds every target with its dictionary and its seeds, in the form that OSS-Fuzz requires.
 set -euo pipefail
 cd "$SRC/zten"
 

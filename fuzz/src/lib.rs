@@ -1,4 +1,4 @@
-//! The oracle that needs libzstd, which is C and so stays out of the library's own workspace; and what all targets do first.
+//! The oracle that needs libzstd, which is C and so stays out of the library's own workspace, and the setup that all targets share.
 
 use std::io::Read as _;
 
@@ -6,10 +6,10 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use zten_zstd::decode::{Bounds, DecodeError, Decoder, Flaw, Frames, decode};
 use zten_zstd::encode::{Level, encode};
 
-/// Bytes that are decoded at most.
+/// The largest number of decoded bytes.
 const MOST: u64 = 1 << 20;
 const BOUNDS: Bounds = Bounds { window: MOST, decoded: MOST, declared: None };
-/// The smallest window that is not the content itself: RFC 8878 §3.1.1.1.2.
+/// The smallest window of a frame that is not a single segment: RFC 8878 §3.1.1.1.2.
 const SMALLEST_WINDOW: usize = 1 << 10;
 
 /// Lets the oracles measure the heap.
@@ -17,9 +17,9 @@ pub fn measure_heap() {
     zten_testkit::oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
 }
 
-/// Decodes frames, or encodes content, which the first byte of the input decides. What both libzstd
-/// and we accept are equal bytes, no block that libzstd decodes is corrupt to us, `ruzstd` decodes
-/// all that we do, and both decode what we encode.
+/// Decodes frames or encodes content, as the first byte of the input says. If libzstd and zten both accept a frame, their output is
+/// equal. A block that libzstd decodes is not corrupt for zten. `ruzstd` decodes everything that zten decodes, and both other
+/// decoders decode what zten encodes.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -32,7 +32,7 @@ pub fn zstd(input: &[u8]) {
     }
 }
 
-/// Decodes frames by all decoders, and by ours in pieces.
+/// Decodes frames with all decoders, and with zten also in pieces.
 fn decoded(frames: &[u8], piece: usize) {
     let ours = decode(frames, BOUNDS);
     if let Ok(ours) = &ours {
@@ -49,15 +49,15 @@ fn decoded(frames: &[u8], piece: usize) {
     decoder.window_log_max(MOST.ilog2()).expect("a possible window");
     let mut theirs = Vec::new();
     if decoder.take(MOST + 1).read_to_end(&mut theirs).is_err() {
-        // It may reject more: checksums of tables, say, that no rule of ours is about.
+        // libzstd may reject more, such as checksums of seek tables, which zten does not check here.
         return;
     }
     match ours {
         Ok(ours) => {
             assert!(ours == theirs, "{} bytes, and to libzstd {}", ours.len(), theirs.len());
         }
-        // In output of at most the smallest window, no offset can be too far back. libzstd accepts
-        // empty compressed blocks.
+        // In output no larger than the smallest window, no offset can reach back too far, so both must agree. libzstd accepts empty
+        // compressed blocks, and zten does not.
         Err(error) if theirs.len() <= SMALLEST_WINDOW && !has_empty_block(frames, &error) => {
             assert_ne!(error.flaw(), Flaw::Corrupt, "libzstd makes {} bytes", theirs.len());
         }
@@ -65,15 +65,14 @@ fn decoded(frames: &[u8], piece: usize) {
     }
 }
 
-/// Returns whether an error lies behind a compressed block of no bytes. A checksum may follow the
-/// last block.
+/// Returns whether the error comes after an empty compressed block. A checksum may follow the last block.
 fn has_empty_block(frames: &[u8], error: &DecodeError) -> bool {
     let end = usize::try_from(error.at()).expect("a place in memory");
     let headers = [3, 7].into_iter().filter_map(|back| frames.get(end.checked_sub(back)?..));
     headers.into_iter().any(|header| matches!(header, [4 | 5, 0, 0, ..]))
 }
 
-/// All frames, which ours has accepted.
+/// Decodes all frames, which zten has accepted, with `ruzstd`.
 fn by_ruzstd(mut frames: &[u8]) -> Vec<u8> {
     let mut all = Vec::new();
     while !frames.is_empty() {
@@ -106,10 +105,10 @@ fn in_pieces(frames: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
     Ok(all)
 }
 
-/// Decodes frames by the decoder with which a feature of `zten` replaces ours.
+/// Decodes frames with the decoder that a feature of `zten` selects instead of its own.
 #[cfg(feature = "zstd-ruzstd")]
 fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
-    // A 1.1 file need not say what the frames decode to.
+    // A 1.1 file may leave out the decoded size.
     let file = zten_testkit::generate::packed(frames, None);
     let limits = zten::Limits::default().with_decoded(MOST);
     let options = zten::OpenOptions::default().limits(limits);
@@ -119,8 +118,8 @@ fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
     component.read().ok().map(|decoded| decoded.to_vec())
 }
 
-/// Encodes content, and what repeats it over more than a block, which fuzzers do not make; and
-/// decodes it by all decoders.
+/// Encodes content, and repetitions of it that are longer than a block, which fuzzers rarely make. Decodes the result with all
+/// decoders.
 fn encoded(content: &[u8], level: u8) {
     let level = Level::new(level).expect("a level");
     all(content, level);

@@ -1,7 +1,7 @@
-//! Opens and checks a file that its host hands it, for the host to count what that takes.
+//! Opens and checks a file that its host supplies, so that the host can count the work.
 //!
-//! Every call returns what came of it: 0 where the file is valid; else where the id of the rule
-//! that it breaks lies, in the high half, and how long it is.
+//! Every call returns 0 if the file is valid. Otherwise the upper half of the result is the address of the id of the broken rule,
+//! and the lower half is the length of the id.
 #![expect(unsafe_code, reason = "the host finds functions by name, which is an unsafe attribute")]
 
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub extern "C" fn open(canonical: u32) -> u64 {
     run(canonical, |_| Ok(()))
 }
 
-/// Opens the file and validates all that is in it.
+/// Opens the file, and validates all of its content.
 #[unsafe(no_mangle)]
 pub extern "C" fn check(canonical: u32) -> u64 {
     run(canonical, |archive| {

@@ -27,7 +27,7 @@ WIDTH, LAYERS, HEADS, LENGTH, BATCH = 256, 4, 4, 32, 4
 
 
 class Model(torch.nn.Module):
-    """A decoder of bytes."""
+    """A model that predicts the next byte."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -176,7 +176,7 @@ def saved(count: int, quick: bool) -> dict[str, Any]:
 
 
 def arrays_of(path: str) -> dict[str, Any]:
-    """The arrays to save: the name of the file says how many, and whether it is for a quick race."""
+    """Returns the arrays to save. The name of the file says how many they are, and whether the race is a quick one."""
     name = Path(path).name
     return saved(8 if "large" in name else 10_000, "quick" in name)
 
@@ -264,12 +264,13 @@ WORK: dict[str, Callable[[str], Any]] = {
 
 
 def once(work: str, path: str, rounds: int) -> float:
-    """Works once, and then `rounds` times, of which the best counts, in seconds."""
+    """Does the work once, and then ``rounds`` times. Returns the shortest time in seconds."""
     WORK[work](path)
     best = float("inf")
     for _ in range(rounds):
         if work.startswith("save_"):
-            # Without what the system still has to write, and without the time to delete the file of the last round.
+            # Neither writing that the system still has to do, nor deleting the file of the last round, counts in the
+            # time.
             os.unlink(path)
             os.sync()
         start = time.perf_counter()
@@ -283,7 +284,7 @@ def once(work: str, path: str, rounds: int) -> float:
 
 @dataclass(frozen=True)
 class Race:
-    """Our work on our file beside the peer's on its own, and the largest ratio that is claimed."""
+    """Our work on our file, the peer's work on its file, and the largest ratio that is claimed."""
 
     what: str
     claim: float | None
@@ -291,7 +292,7 @@ class Race:
     peer: tuple[str, Path]
 
     def run(self, turns: int, rounds: int) -> tuple[float, float, float]:
-        """The medians of both times, in seconds, and of their ratio."""
+        """Returns the median times of both in seconds, and the median of their ratios."""
         def timed(work: str, path: Path) -> float:
             command = [sys.executable, __file__, "--work", work, str(path), str(rounds)]
             return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -346,7 +347,7 @@ def saving(folder: Path, memory: Path | None, quick: bool) -> list[Race]:
 
 
 def races(folder: Path, memory: Path | None, quick: bool) -> list[Race]:
-    """Writes the files, and lists the races."""
+    """Writes the files, and returns the races."""
     import safetensors.numpy
     import zten.numpy
     import ztensor.numpy
@@ -367,7 +368,7 @@ def races(folder: Path, memory: Path | None, quick: bool) -> list[Race]:
     write_gguf(folder / "tokens.gguf", count // 10, 32_000)
 
     def race(what: str, claim: float | None, own: str, peer: str) -> Race:
-        """A race of two contestants, each a work and a file."""
+        """Returns a race of two contestants, each of which is a work and a file."""
         sides = [(work, folder / file) for work, file in (own.split(), peer.split())]
         return Race(what, claim, sides[0], sides[1])
 

@@ -61,7 +61,7 @@ class Attributes:
 
 
 def values() -> dict[str, object]:
-    """Tensors beside values of classes that zten knows: the files are valid, perhaps with notes."""
+    """Tensors together with values of classes that zten knows: the files are valid, perhaps with notes."""
     base = torch.arange(6.0).view(2, 3)
     zone = datetime.timezone(datetime.timedelta(hours=1), "x")
     return {

@@ -507,7 +507,7 @@ EMPTY_BYTES = {"bytes-empty": b""}
 
 
 def values() -> Iterator[Form]:
-    """Values of each class that is read, as PyTorch writes them beside a tensor."""
+    """Values of each class that is read, as PyTorch writes them together with a tensor."""
     for protocol in (2, 4, 5):
         for name, value in PLAIN.items():
             # PyTorch knows few instructions of later protocols when it loads with `weights_only=True`.

@@ -1,4 +1,4 @@
-//! The laboratory: other readers, each run with one file within limits, and proofs about linked images.
+//! The laboratory: other readers, each of which reads one file within limits, and proofs about linked images.
 #![cfg_attr(not(any(feature = "subject", feature = "proof")), no_std)]
 
 #[cfg(feature = "proof")]

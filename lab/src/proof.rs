@@ -3,7 +3,7 @@
 #![allow(
     clippy::allow_attributes,
     clippy::missing_panics_doc,
-    reason = "what panics here has failed to prove something"
+    reason = "a panic means that a proof has failed"
 )]
 
 pub mod allowed;

@@ -1,5 +1,5 @@
-//! Third-party readers, each in the versions that the documents name: as a subject of the
-//! comparison, whose limits and report it works under, and in the races.
+//! Other readers, in the versions that the documents name. They are subjects of the comparison, with its limits and its report, and
+//! contestants in the races.
 //!
 //! `ztensor` 1.1.1 and candle are in `lab/others`.
 

@@ -1,4 +1,4 @@
-//! Every outcome is told for what it is, and `zten` does what the corpus says.
+//! Checks that every outcome is recognized, and that `zten` has the outcomes of the corpus.
 #![allow(
     clippy::allow_attributes,
     clippy::panic,
@@ -17,7 +17,7 @@ fn run(reader: &str, file: &Path, options: &str) -> Output {
     program.args(["one", reader]).arg(file).arg(options).output().unwrap()
 }
 
-/// Runs the program with one file, and returns the outcome and its words.
+/// Runs the program on one file. Returns the outcome and the message.
 fn one(reader: &str, file: &Path, options: &str) -> (String, String) {
     let output = run(reader, file, options);
     let said = String::from_utf8(output.stdout).unwrap();
@@ -35,19 +35,19 @@ fn assert_demo(what: &str, kind: &str, words: &str) {
 }
 
 #[test]
-fn what_returns_is_told() {
+fn a_returning_reader_is_reported() {
     assert_demo("returns", "accepted", "");
     assert_demo("rejects-opening", "rejected at opening", "not this one");
     assert_demo("rejects-reading", "rejected on reading", "not this one");
     assert_demo("invents", "wrong bytes", "invented: 11 bytes where there are 10");
     assert_demo("reads-outside", "wrong bytes", "outside: 11 bytes of a component of 10");
     assert_demo("is-exact", "accepted", "");
-    // The worst counts.
+    // The worst outcome counts.
     assert_demo("rejects-and-invents", "wrong bytes", "outside: 11 bytes of a component of 10");
 }
 
 #[test]
-fn what_does_not_return_is_told() {
+fn a_crashing_reader_is_reported() {
     for what in ["panics", "panics-opening"] {
         let (kind, words) = demo(what);
         assert_eq!(kind, "panicked", "{what}");
@@ -63,17 +63,17 @@ fn what_does_not_return_is_told() {
 }
 
 #[test]
-fn what_does_not_end_is_told() {
+fn a_hanging_reader_is_reported() {
     assert_demo("spins", "timed out", "");
 }
 
 #[test]
-fn what_ends_otherwise_is_an_error() {
+fn an_unexpected_exit_is_an_error() {
     assert!(!run("demo", Path::new("/dev/null"), "exits").status.success());
 }
 
-/// The reader of generation 2 reads parts to their end, in the file and in its shards, mapped and not: else what it
-/// accepts would say nothing.
+/// Checks that the reader of generation 2 reads parts to their end, in the file and its shards, mapped or not. Otherwise its
+/// accepting a file would mean nothing.
 #[test]
 fn generation_2_is_read_to_its_end() {
     for reader in ["ztensor-2.1.1", "ztensor-2.1.1-mapped"] {
@@ -90,9 +90,9 @@ fn generation_2_is_read_to_its_end() {
     }
 }
 
-/// Undefined behavior is not made here, but by a reader that makes it.
+/// The undefined behavior comes from a reader that causes it, not from this test.
 #[test]
-fn a_bool_that_is_none_is_told() {
+fn an_invalid_bool_is_reported() {
     let file = corpus().join("reject/bool-value--v12-2-first.zt");
     let found = one("ztensor-1.2.3", &file, "-");
     assert_eq!(found, ("wrong bytes".to_owned(), "bool: a `bool` that is 2".to_owned()));

@@ -1,4 +1,4 @@
-//! No panic is in a linked image but those that `lab/results/no-panic.md` gives a reason for.
+//! Checks that a linked image has no panic except for those for which `lab/results/no-panic.md` gives a reason.
 //!
 //! `cargo test --release --test panics -- --nocapture` lists them.
 
@@ -11,14 +11,14 @@ use zten_lab::proof::panics::{Site, sites};
 use zten_lab::proof::{allowed, guest};
 use zten_testkit::process::Build;
 
-/// Targets, and what their linkers are told.
+/// The targets, and the options for their linkers.
 const TARGETS: [(&str, &str, &str); 2] = [
     ("thumbv7em-none-eabihf", "-Clink-arg=--emit-relocs", "zten-walk"),
     ("wasm32-unknown-unknown", "", "zten-walk.wasm"),
 ];
 const FEATURES: [&str; 2] = ["", "zstd,write"];
 
-/// Images of all features are written to one place: it is read before the next one is built.
+/// All images are written to the same path, so each is read before the next one is built.
 static BUILD: Mutex<()> = Mutex::new(());
 
 fn image(target: (&str, &str, &str), features: &str) -> Calls {
@@ -40,7 +40,7 @@ fn panics_have_reasons() {
     for target in TARGETS {
         for features in FEATURES {
             let calls = image(target, features);
-            // Were the program left out, no panic would be in it.
+            // If the library was missing in the image, no panic of it would be found.
             let ours = calls.keys().filter(|name| name.contains("zten::")).count();
             assert!(ours > 30, "only {ours} functions of ours");
             let sites = sites(&calls);
@@ -64,7 +64,7 @@ fn panics_have_reasons() {
     assert!(gone.is_empty(), "reasons for what is not there any more: {gone:?}");
 }
 
-/// The search for panics finds one in an image that has one.
+/// Checks that the search finds the panic in an image that has one.
 #[test]
 fn a_panic_is_found() {
     for target in TARGETS {

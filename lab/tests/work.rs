@@ -22,7 +22,7 @@ struct Row {
     name: &'static str,
     call: Call,
     ceiling: u64,
-    /// Bytes, those of the file and those decoded, and instructions.
+    /// The number of bytes of the file and of its decoded content, and the number of instructions.
     sizes: Vec<(u64, u64)>,
     failed: Option<String>,
 }
@@ -71,7 +71,7 @@ fn measure(maker: &Maker, generator: &Generator) -> Vec<Row> {
     for step in 0..=STEPS {
         let Made { file, decoded } = (generator.make)(generator.from << 10 << step);
         for (row, wanted) in rows.iter_mut().zip(&generator.wanted) {
-            // A machine of its own: memory that another call has left is cheaper to have.
+            // Each call gets a new machine, because memory that an earlier call has allocated is cheaper to use.
             let mut machine = maker.machine().expect("a guest that asks for nothing");
             machine.file(&file).expect("room");
             let (name, canonical) = wanted.call.guest();
@@ -135,7 +135,7 @@ fn work_is_bounded() {
     assert!(documented() == listed, "lab/results/work-bound.md has other rows: {listed:#?}");
 }
 
-/// The rows of the document: file, call and ceiling. The rest of a row is what a compiler made.
+/// Returns the rows of the document: file, call and ceiling. The other columns depend on the compiler.
 fn documented() -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/work-bound.md");
     let document = std::fs::read_to_string(path).expect("the document");

@@ -131,8 +131,8 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// Prepares to decode `component`, and walks its frames if it is compressed. `prefix` is the number of bytes in
-    /// front of the elements that its checksum includes.
+    /// Prepares to decode `component`. Reads the headers of all its frames if it is compressed. `prefix` is the number of bytes before
+    /// the first element that belong to the checksum of the component: the header of an array in an `.npz` file, for example.
     fn open<R: ReadAt>(component: &Component<'_>, source: &R, prefix: u64) -> Result<Self, Error> {
         let (extent, limits) = (component.extent(), component.limits());
         #[cfg(not(feature = "deflate"))]

@@ -154,14 +154,14 @@ impl Reader<'_> {
         };
         let end = match &self.reading.stored {
             Stored::Zstd(frames) if component.byte_order() == ByteOrder::Little => {
-                let walked = frames.places(&self.source, |position, decoded| {
+                let walked = frames.find_frames(&self.source, |position, decoded| {
                     let length = position.end.saturating_sub(position.start);
                     decoded
                         .is_some_and(|bytes| add(Extent::part(position.start, length), bytes, None))
                 });
                 walked.ok().map(|()| extent.end())?
             }
-            Stored::Seekable(frames) => frames.places(&self.source, |at, entry| {
+            Stored::Seekable(frames) => frames.find_frames(&self.source, |at, entry| {
                 add(Extent::part(at, entry.stored.into()), entry.decoded.into(), Some(entry))
             }),
             _ => return None,

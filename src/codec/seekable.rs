@@ -166,7 +166,7 @@ impl Seekable {
 
     /// Calls `each` with the offset and the entry of each frame, until `each` returns false or an entry cannot be read.
     /// Returns the offset at which the frames end. No frame may have been decoded yet.
-    pub(super) fn places<R: ReadAt>(
+    pub(super) fn find_frames<R: ReadAt>(
         &self,
         source: &R,
         mut each: impl FnMut(u64, SeekEntry) -> bool,

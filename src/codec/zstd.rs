@@ -47,13 +47,13 @@ impl Frames {
 
     /// Calls `each` with the range of each frame and the decoded size that its header gives, until `each` returns
     /// false. No frame may have been decoded yet.
-    pub(super) fn places<R: ReadAt>(
+    pub(super) fn find_frames<R: ReadAt>(
         &self,
         source: &R,
         each: impl FnMut(Range<u64>, Option<u64>) -> bool,
     ) -> Result<(), Error> {
         let frames = self.0.first().ok_or(BareError::internal())?;
-        frames.places(&mut |at, buffer| source.read_at(at, buffer), each).map_err(failed)
+        frames.find_frames(&mut |at, buffer| source.read_at(at, buffer), each).map_err(failed)
     }
 
     /// Decodes into `buffer` until it is full or the component ends, and returns the number of bytes. Calls `tap` with

@@ -1,6 +1,6 @@
 //! Composite objects of zTensor that are made of the tensors of a convention, and the tensors that such an object was made of.
 //!
-//! `docs/decisions/converting.md` has the table of conventions and forms.
+//! `docs/quantized.md` has the table of conventions and forms.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -192,7 +192,7 @@ enum MemberRole {
 
 impl Facts {
     /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite form.
-    fn place(&self, role: &str) -> Option<MemberRole> {
+    fn member_role(&self, role: &str) -> Option<MemberRole> {
         let Self { convention, bits, rows, columns, size, .. } = *self;
         let component = |role, from, to, shape| {
             let recode = Some(Recode { from, to, shape }).filter(|_| from != to);
@@ -264,26 +264,36 @@ impl Facts {
         let Self { convention, is_v2, bits, rows, columns, size, .. } = *self;
         let fills_words = matches!(bits, 2 | 4 | 8);
         match convention {
-            Convention::Fp8Block | Convention::Fp8 => Some("the codes of a group are integers"),
-            Convention::Nvfp4 => Some("a group has one level of scales"),
-            Convention::Nf4 | Convention::Fp4 => Some("a group has no table of values"),
-            Convention::Bnb8 => Some("the division by 127 would be rounded otherwise"),
-            Convention::Mlx => Some("a group has zero points, and no biases"),
-            Convention::Mxfp4 if is_v2 => None,
-            Convention::Mxfp4 => Some("1.2 has no scales that are exponents"),
-            Convention::Packed | Convention::Int8 if !is_v2 => {
-                Some("the groups of 1.2 lie along the first dimension")
+            Convention::Fp8Block | Convention::Fp8 => {
+                Some("a quantized group of zTensor has codes that are integers, not floats")
             }
-            _ if !fills_words => Some("codes of this size do not fill words"),
-            Convention::Gptq if !is_v2 && bits == 2 => Some("1.2 has codes of 4 and 8 bits"),
+            Convention::Nvfp4 => {
+                Some("a quantized group of zTensor has one level of scales, not two")
+            }
+            Convention::Nf4 | Convention::Fp4 => {
+                Some("a quantized group of zTensor has no table of values")
+            }
+            Convention::Bnb8 => {
+                Some("the scales would have to be divided by 127, which rounds them")
+            }
+            Convention::Mlx => Some("a quantized group of zTensor has zero points, not biases"),
+            Convention::Mxfp4 if is_v2 => None,
+            Convention::Mxfp4 => Some("generation 1.2 has no scales that are exponents"),
+            Convention::Packed | Convention::Int8 if !is_v2 => {
+                Some("quantized groups of generation 1.2 lie along the first dimension")
+            }
+            _ if !fills_words => Some("codes of this size do not fill whole words"),
+            Convention::Gptq if !is_v2 && bits == 2 => {
+                Some("generation 1.2 has codes of 4 and 8 bits only")
+            }
             Convention::Awq if !is_v2 && !rows.is_multiple_of(8) => {
-                Some("the inputs do not fill words")
+                Some("the number of inputs does not fill whole words")
             }
             Convention::Gptq | Convention::Awq if is_v2 && !rows.is_multiple_of(size) => {
                 Some("the last group is shorter than the others")
             }
             Convention::Packed if !columns.saturating_mul(bits.into()).is_multiple_of(32) => {
-                Some("the rows do not fill words")
+                Some("a row does not fill whole words")
             }
             _ => None,
         }
@@ -380,7 +390,7 @@ impl Whole<'_> {
         generation: Generation,
         name: &dyn Fn(u32) -> Option<&'n str>,
     ) -> Result<Result<JoinedObject, &'static str>, Error> {
-        const TOO_LARGE: &str = "a row exceeds the limit on decoded bytes";
+        const TOO_LARGE: &str = "a row exceeds the limit `decoded`";
         let TensorGroup { form, shape, .. } = self.group;
         let columns = shape.last().copied().unwrap_or(1).max(1);
         let rows = product(shape).and_then(|all| all.checked_div(columns)).unwrap_or(0);
@@ -399,7 +409,9 @@ impl Whole<'_> {
             return Ok(Err(why));
         }
         let Some(name) = self.name(name)? else {
-            return Ok(Err("not all of its tensors are written, or their new names form no group"));
+            return Ok(Err(
+                "not all tensors of the group are written, or their new names do not form a group",
+            ));
         };
         let mut parts = Vec::new();
         parts.try_reserve_exact(self.tensors.len()).map_err(|_| OutOfMemory)?;
@@ -409,7 +421,7 @@ impl Whole<'_> {
                 return Err(BareError::internal().into());
             };
             let length = source.decoded_length();
-            match facts.place(role) {
+            match facts.member_role(role) {
                 Some(MemberRole::Component(role, recode)) => {
                     let lengths = recode.map(Recode::lengths);
                     let bytes = match lengths {
@@ -418,7 +430,7 @@ impl Whole<'_> {
                         Some(_) => None,
                     };
                     let Some(bytes) = bytes else {
-                        return Ok(Err("its scales are of another number"));
+                        return Ok(Err("the number of scales is not the number of groups"));
                     };
                     if recode.is_some_and(|recode| recode.memory() > self.limits.decoded()) {
                         return Ok(Err(TOO_LARGE));
@@ -432,15 +444,18 @@ impl Whole<'_> {
                         && role == "zeros"
                         && !holds(&part, &source)?
                     {
-                        return Ok(Err("bits are set beside its zero points"));
+                        return Ok(Err(
+                            "the words of the zero points have other bits that are not 0",
+                        ));
                     }
                     parts.push(part);
                 }
                 Some(MemberRole::Index(_)) if !ascends(&source, facts.size)? => {
-                    return Ok(Err("its groups are in another order (g_idx)"));
+                    return Ok(Err("the groups are not in ascending order (g_idx)"));
                 }
                 Some(MemberRole::Index(_) | MemberRole::Shape) => {
-                    // The content follows from the object, and is verified here, because it is not read again.
+                    // The composite object does not store this tensor, because its content follows from the group size or the shape. Nothing
+                    // else reads the tensor, so its digest is verified here.
                     read(&source, |_| Ok(()))?;
                 }
                 None => return Err(BareError::internal().into()),
@@ -454,7 +469,7 @@ impl Whole<'_> {
         };
         let width = scales.bits().map(|bits| u64::from(bits >> 3));
         if factors != groups.zip(width).and_then(|(groups, width)| groups.checked_mul(width)) {
-            return Ok(Err("its scales are of another number"));
+            return Ok(Err("the number of scales is not the number of groups"));
         }
         let has_zeros = parts.iter().any(|part| part.role == "zeros");
         let attributes = facts.attributes(scales, has_zeros, self.forms()?.as_bytes())?;
@@ -650,8 +665,9 @@ impl<'a> Tensor<'a> {
         (is_one && facts.rows > 0 && facts.size > 0).then_some((facts, tensors))
     }
 
-    /// Returns the content of the tensor with the role `role`. Returns `None` if the object has no such component, or one of another size
-    /// than the tensor.
+    /// Returns the content of the tensor with the role `role` in a group of separate tensors, which this object replaces. The tensor
+    /// has the given dtype and shape. Returns `None` if this object has no component for the tensor, or a component of another length in
+    /// bytes.
     fn content(
         &self,
         facts: &Facts,
@@ -659,7 +675,7 @@ impl<'a> Tensor<'a> {
         (dtype, shape): (DType, &[u64]),
     ) -> Option<Content<'a>> {
         let width = u64::from(dtype.bits().filter(|bits| bits.is_multiple_of(8))? >> 3);
-        match facts.place(role)? {
+        match facts.member_role(role)? {
             MemberRole::Component(role, recode) => {
                 let component = self.component(role)?;
                 let (bytes, length) =

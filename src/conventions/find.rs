@@ -31,7 +31,7 @@ pub(super) struct TensorGroup {
     pub(super) nested: Option<NestedScales>,
     /// The role of each tensor in the group, and its ordinal in the file.
     pub(super) members: Vec<(&'static str, u32)>,
-    /// The smallest ordinal of the members. The group has the place of this tensor.
+    /// The smallest ordinal of the members. The group takes the position of this tensor.
     pub(super) first: u32,
 }
 
@@ -140,7 +140,7 @@ fn matrix(shape: &[u64]) -> Option<(&[u64], u64, u64)> {
 }
 
 impl<'a, 's> Finder<'a, 's> {
-    /// Creates a search in `manifest`. Content is read from `source`, but for the tensor whose ordinal and content are `given`.
+    /// Creates a search in `manifest`. Content is read from `source`, except for the tensor whose ordinal and content are `given`.
     pub(super) fn new(
         manifest: ManifestRef<'a>,
         source: Option<&'s dyn Source>,
@@ -450,8 +450,8 @@ impl<'a, 's> Finder<'a, 's> {
         }
     }
 
-    /// Finds a group of GPTQ or AWQ, whose codes are `words`. The scales of GPTQ have as many columns as `words`, those of AWQ eight times
-    /// as many.
+    /// Finds a group of GPTQ or AWQ, whose codes are `words`. The scales of GPTQ have as many columns as `words`, the scales of AWQ
+    /// eight times as many.
     fn qweight(&mut self, stem: &str, words: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let scales = self.get(stem, ".scales", &FLOATS)?;
         let zeros = self.get(stem, ".qzeros", &[DType::I32])?;

@@ -146,7 +146,7 @@ impl<'a> Pieces<'a> {
         Ok(())
     }
 
-    /// Appends the next chunk of the component to `held`. Returns `false` behind the last needed byte.
+    /// Appends the next chunk of the component to `held`. Returns `false` after the last needed byte.
     fn read_chunk(&mut self) -> Result<bool, Error> {
         let Self { component, reader, position, needed, held, .. } = self;
         if needed.is_empty() {

@@ -57,7 +57,7 @@ impl ColumnPacking {
     }
 }
 
-/// The type of scales and other numbers beside the codes.
+/// The type of scales and of other numbers that are not codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     F32,

@@ -95,7 +95,7 @@ pub(super) struct Rows<'a> {
     zeros: Option<Pieces<'a>>,
     nested: Option<NestedAbsmax<'a>>,
     is_whole: bool,
-    /// The ordinals of the next row of values, and of the row of values behind the last one that is read.
+    /// The ordinals of the next row of values, and of the row of values after the last one that is read.
     row: u64,
     end: u64,
     /// The ordinal of the next row of scales.
@@ -408,9 +408,9 @@ impl<'a> Rows<'a> {
                 }
                 Zeros::Columns { bits } => {
                     let packing = ColumnPacking::words(bits);
-                    let place = scale_row.checked_rem(packing.unit()).unwrap_or_default();
-                    if place == 0 || held_zeros.is_empty() {
-                        let first = scale_row.saturating_sub(place);
+                    let row_in_unit = scale_row.checked_rem(packing.unit()).unwrap_or_default();
+                    if row_in_unit == 0 || held_zeros.is_empty() {
+                        let first = scale_row.saturating_sub(row_in_unit);
                         let rows = plan.scale_rows().unwrap_or_default().saturating_sub(first);
                         let rows = rows.min(packing.unit());
                         let words = rows.saturating_mul(bits.into()).div_ceil(32);
@@ -422,7 +422,7 @@ impl<'a> Rows<'a> {
                         held_zeros.resize(count, 0.0);
                         unpack_columns(packing, columns, zeros.take(bytes)?, held_zeros);
                     }
-                    let start = size(place.saturating_mul(plan.scale_columns))?;
+                    let start = size(row_in_unit.saturating_mul(plan.scale_columns))?;
                     let row = held_zeros.get(start..start.saturating_add(columns));
                     factors.zeros.extend_from_slice(row.unwrap_or_default());
                 }

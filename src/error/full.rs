@@ -362,7 +362,7 @@ impl fmt::Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Error { bare, inexpressible, .. } = self.0;
         if let Some(generation) = inexpressible {
-            f.write_str("it can be read, but not written: ")?;
+            f.write_str("the file can be read, but not written: ")?;
             return inexpressible_in(bare, *generation, f);
         }
         #[cfg(feature = "std")]
@@ -389,7 +389,10 @@ fn inexpressible_in(
 ) -> fmt::Result {
     match bare.kind {
         kind if kind == Rule::LogicalTypeStorage => {
-            write!(f, "the dtype is a `type` in {generation}, and there is another `type` already")
+            write!(
+                f,
+                "{generation} writes the dtype as a `type`, and the component has another `type`"
+            )
         }
         kind if kind == Rule::DuplicateKey && generation == Generation::V1_2 => {
             f.write_str("an attribute with a duplicate key has no canonical form")
@@ -398,10 +401,10 @@ fn inexpressible_in(
             write!(f, "the object has no `zeros`, which {generation} requires")
         }
         kind if kind == Limit::Depth && generation == Generation::V1_2 => {
-            f.write_str("a field becomes an attribute, which would be nested too deep")
+            f.write_str("a field of the file becomes an attribute, which would be nested too deep")
         }
         kind if kind == Unsupported::Format => {
-            write!(f, "{generation} has no such format, or one of that name that is another")
+            write!(f, "{generation} has no format of this name, or gives the name another meaning")
         }
         kind if kind == Unsupported::LogicalType => {
             write!(f, "the `type` is unknown, and would get a meaning in {generation}")

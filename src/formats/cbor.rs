@@ -55,7 +55,7 @@ struct Span {
 }
 
 /// Converts a position in the buffer of entries to 32 bits. An attribute map of 4 GiB or more counts as out of memory.
-fn place(position: usize) -> Result<u32, FormatError> {
+fn position_u32(position: usize) -> Result<u32, FormatError> {
     u32::try_from(position).map_err(|_| FormatError::memory())
 }
 
@@ -80,11 +80,11 @@ impl Map {
         key: &str,
         value: impl FnOnce(&mut Encoder) -> Result<(), E>,
     ) -> Result<(), E> {
-        let start = place(self.entries.as_bytes().len())?;
+        let start = position_u32(self.entries.as_bytes().len())?;
         self.entries.text(key).map_err(FormatError::from)?;
-        let after = place(self.entries.as_bytes().len())?;
+        let after = position_u32(self.entries.as_bytes().len())?;
         value(&mut self.entries)?;
-        let end = place(self.entries.as_bytes().len())?;
+        let end = position_u32(self.entries.as_bytes().len())?;
         self.spans.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.spans.push(Span { start, value: after, end });
         Ok(())
@@ -93,10 +93,10 @@ impl Map {
     /// Adds all entries of `other`. Entries that are equal in both maps are kept once. A key with two different values is
     /// kept twice, so that [`check_unique`](Self::check_unique) finds it.
     pub(super) fn append(&mut self, other: Self) -> Written {
-        let by = place(self.entries.as_bytes().len())?;
+        let by = position_u32(self.entries.as_bytes().len())?;
         self.entries.raw(other.entries.as_bytes())?;
         // If the end of the buffer fits into 32 bits, every position in it does.
-        place(self.entries.as_bytes().len())?;
+        position_u32(self.entries.as_bytes().len())?;
         self.spans.try_reserve(other.spans.len()).map_err(|_| FormatError::memory())?;
         let moved = |at: u32| at.saturating_add(by);
         self.spans.extend(other.spans.into_iter().map(|Span { start, value, end }| Span {
@@ -149,11 +149,11 @@ impl Map {
                 Some(false) => continue,
                 None => value,
             };
-            let start = place(new.entries.as_bytes().len())?;
+            let start = position_u32(new.entries.as_bytes().len())?;
             new.entries.raw(key)?;
-            let after = place(new.entries.as_bytes().len())?;
+            let after = position_u32(new.entries.as_bytes().len())?;
             new.entries.raw(value)?;
-            let end = place(new.entries.as_bytes().len())?;
+            let end = position_u32(new.entries.as_bytes().len())?;
             new.spans.try_reserve(1).map_err(|_| FormatError::memory())?;
             new.spans.push(Span { start, value: after, end });
         }

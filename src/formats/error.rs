@@ -87,7 +87,8 @@ impl fmt::Display for Statement<'_> {
             (Subject::Key, Some(key)) => {
                 write!(f, "{} {sentence}", escape::Word(key, escape::COLUMNS))
             }
-            (_, None) => write!(f, "it {sentence}"),
+            (Subject::Part, None) => write!(f, "the file {sentence}"),
+            (Subject::Name | Subject::Key, None) => write!(f, "an entry {sentence}"),
         }
     }
 }

@@ -84,7 +84,7 @@ impl Index {
     ) -> Result<Self, FormatError> {
         let Some(feature) = FEATURE else { return Err(super::not_read()) };
         if length > LONGEST {
-            let sentence = format_args!("index exceeds the maximum of {LONGEST} bytes");
+            let sentence = format_args!("the index exceeds the maximum of {LONGEST} bytes");
             return Err(FormatError::violation_at(Rule::LimitHeader, sentence, LONGEST));
         }
         check_length(length, limits, "the index").map_err(|error| error.or_at(0))?;
@@ -139,7 +139,8 @@ impl Index {
             added.map_err(|error| error.in_part(part.name))?;
         }
         if let Some((key, count)) = unknown_keys {
-            let note = FormatError::violation(Rule::IndexKey, Rule::IndexKey.row().broken());
+            let sentence = "is an unknown key of the index, which zten leaves out";
+            let note = FormatError::predicate(Rule::IndexKey, sentence);
             all.builder.found_times(note.about(&key).into(), count);
         }
         all.note_counts(total_size, total_parameters);
@@ -257,7 +258,7 @@ impl All<'_> {
             Some(file) => {
                 let missing = weights.in_file(file).find(|name| !archive.contains(name));
                 let name = escape::quoted(missing.unwrap_or_default());
-                let sentence = format!("lacks the tensor {name}, which the index says is in it");
+                let sentence = format!("lacks the tensor {name}, which the index assigns to it");
                 let error = FormatError::violation(Rule::IndexTensor, sentence);
                 Err(error.with_subject(Subject::Part))
             }
@@ -276,7 +277,7 @@ impl All<'_> {
                 let (size, bytes) = (counted(size, "byte"), counted(selected.bytes, "byte"));
                 let files = counted(file_bytes, "byte");
                 let sentence = format_args!(
-                    "total_size is {size}, but the tensors have {bytes}, and the files {files}"
+                    "total_size is {size}, but the tensors have {bytes}, and the files have {files}"
                 );
                 Some(FormatError::violation(rule, sentence))
             }

@@ -33,7 +33,8 @@ use types::{Number, Type};
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The length in bytes of the magic and the version.
 const START: usize = 8;
-/// The length in bytes of the longest literal: the largest length in version 1.0. Only arrays of records need a longer one.
+/// The largest length in bytes of the Python literal in the header of an array without fields: the largest length that version 1.0
+/// can state. Only the names of many fields need a longer literal.
 const LITERAL: u32 = 0xffff;
 /// The name of an array whose file has no name. `numpy.savez` gives this name to an array without a name.
 const NAME: &str = "arr_0";
@@ -116,7 +117,7 @@ impl NpyHeader {
             }
         };
         if length > LITERAL {
-            let sentence = format_args!("NumPy header exceeds the maximum of {LITERAL} bytes");
+            let sentence = format_args!("the NumPy header exceeds the maximum of {LITERAL} bytes");
             return Err(FormatError::violation(Rule::LimitHeader, sentence));
         }
         let all = u64::from(length).saturating_add(u64_from_usize(prefix));
@@ -169,10 +170,7 @@ impl NpyHeader {
             .try_fold(width.unwrap_or(1), |bytes, dimension| bytes.checked_mul(*dimension))
             .filter(|bytes| i64::try_from(*bytes).is_ok());
         let Some(most) = most else {
-            return Err(FormatError::violation(
-                Rule::NpyShape,
-                "the bytes of the array cannot be counted",
-            ));
+            return Err(FormatError::violation(Rule::NpyShape, Rule::NpyShape.row().broken()));
         };
         let bytes = width.map(|_| if shape.contains(&0) { 0 } else { most });
         let type_name = if is_number { String::new() } else { copied(spelled)? };
@@ -292,7 +290,8 @@ impl Room {
         ends.map(|end| name.get(..end)).find_map(|start| start).unwrap_or_default()
     }
 
-    /// Takes the room for the tensors of `fields`, whose records are called `name`. Returns whether there was enough.
+    /// Takes the room for the names of the tensors that are made from `fields` of the array of records `name`. Returns false if there
+    /// is not enough room.
     fn take_fields(&mut self, name: &str, fields: &[NumberField]) -> bool {
         let each = u64_from_usize(name.len()).saturating_add(Self::FIELD);
         let bytes = fields.iter().fold(0_u64, |bytes, field| {
@@ -319,7 +318,7 @@ impl NumberField {
             .shape
             .iter()
             .try_fold(self.number.width(), |bytes, dimension| bytes.checked_mul(*dimension));
-        // Zero dimensions may keep the size of a record small, whatever the other dimensions are.
+        // The product of the dimensions before a zero may exceed 64 bits. Such a field has no bytes, and is left out.
         let Some(size) = size else { return Ok(()) };
         if check_rank(rank, builder.limits(), "the field").is_err()
             || self.number.storage == StorageType::Bool

@@ -82,7 +82,7 @@ pub(super) fn open(
                     let what = if entry.is_folder() {
                         "is a folder"
                     } else {
-                        "is no array, and is not read"
+                        "is not an array, and zten does not read it"
                     };
                     let note = about(FormatError::predicate(Rule::NpzName, what));
                     builder.found(note.or_at(entry.at).into());
@@ -93,7 +93,7 @@ pub(super) fn open(
         }
         let header = arrays.header(&located.member).map_err(about);
         let Some(header) = defer(header, &mut pending)? else { continue };
-        let place = (tensor(&entry), directory.position(&entry));
+        let tensor_and_member = (tensor(&entry), directory.position(&entry));
         if header.has_fields() {
             let names_fields = *names_fields.get_or_insert_with(|| has_names_of_fields(&directory));
             room.has_fields = !names_fields;
@@ -101,7 +101,12 @@ pub(super) fn open(
         if !located.member.is_deflated {
             room.add(header.length);
         }
-        header.push(&mut builder, &stored(&header, &located.member), place, &mut room)?;
+        header.push(
+            &mut builder,
+            &stored(&header, &located.member),
+            tensor_and_member,
+            &mut room,
+        )?;
         may_collide |= tensor(&entry).ends_with(SUFFIX);
     }
     if let Some(pending) = pending {

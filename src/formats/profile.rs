@@ -1,11 +1,10 @@
 //! The layouts for GGUF blocks in generation 2 of zTensor.
 
-use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 
 use crate::error::Error;
-use crate::finding::{Finding, Verdict};
+use crate::finding::Finding;
 use crate::manifest::Tensor;
 use crate::write::Encoded;
 
@@ -30,16 +29,14 @@ pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -
         let sentence = match Block::of(&tensor) {
             Some(block) if block.has_profile() => return None,
             Some(Block { name, .. }) => {
-                format!("it can be read, but not written: 2 has no profile for blocks of {name}")
+                format!("generation 2 has no profile for blocks of {name}")
             }
             None if tensor.layout_name().ends_with(OPAQUE_BLOCKS) => {
                 let layout = tensor.layout_name();
-                format!("it can be read, but not written: 2 has no profile for blocks of {layout}")
+                format!("generation 2 has no profile for blocks of {layout}")
             }
             None => return None,
         };
-        let mut finding = Finding::new(Verdict::Error, sentence);
-        finding.object = Some(tensor.name().to_owned());
-        Some(finding)
+        Some(Finding::unwritable(Some(tensor.name()), &sentence))
     })
 }

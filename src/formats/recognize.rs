@@ -287,7 +287,7 @@ impl Recognition {
 
 /// Returns the error for opening a file without tensors, which `description` describes.
 fn of_other(description: &str) -> Error {
-    let sentence = format_args!("this is {description}, and no tensor file that zten knows");
+    let sentence = format_args!("this is {description}, not a tensor file that zten knows");
     FormatError::violation_at(Rule::FormatUnknown, sentence, 0).into()
 }
 
@@ -435,7 +435,8 @@ fn of_name(name: FileName<'_>, kind: Recognized) -> Recognition {
         Some(Detected::Read(format)) if kind == Recognized::Unknown => {
             Recognized::Read(format).into()
         }
-        // A safetensors reader would take the first 8 bytes of a text for the length of a header, and report a huge header.
+        // The content is known, such as text or HTML, and the name claims a tensor format. That is said in place of the error of
+        // the format's parser: for a text, the parser of safetensors would report a header of 2^60 bytes.
         Some(Detected::Read(_)) => Recognition { rule: Some(Rule::FormatName), ..kind.into() },
         Some(Detected::Misnamed(rule)) => Recognition { rule: Some(rule), ..kind.into() },
         _ => kind.into(),
@@ -472,7 +473,7 @@ const JOBLIB: &[u8] = b"joblib.numpy_pickle";
 fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognition, FormatError> {
     let Some(member) = member else { return Ok(Recognized::Named(rule).into()) };
     let sentence = copied(format_args!(
-        "this {kind} archive holds a pickle of Python: loading that runs code of its author"
+        "this {kind} archive holds a pickle of Python: loading the pickle runs code of its author"
     ))?;
     let (sentence, member) = (Some(sentence), Some(member));
     Ok(Recognition { sentence, member, ..Recognized::Named(Rule::FormatPickle).into() })

@@ -73,8 +73,8 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatE
     }
     if end > length {
         let rest = length.saturating_sub(LENGTH);
-        let sentence =
-            format_args!("header length {header} exceeds the {rest} bytes that follow it");
+        let (bytes, follow) = (counted(rest, "byte"), if rest == 1 { "follows" } else { "follow" });
+        let sentence = format_args!("header length {header} exceeds the {bytes} that {follow} it");
         return Err(FormatError::violation_at(rule, sentence, 0));
     }
     check_length(header, limits, "the header").map_err(|error| error.or_at(0))?;

@@ -86,19 +86,23 @@ fn the_content_decides_and_then_the_name() {
         ("x.NPZ", ".npz files do"),
         ("x.gguf", ".gguf files do"),
         ("x.safetensors", "the name is that of a safetensors file, but this is text"),
-        ("x.bin", "this is text, and no tensor file that zten knows"),
-        ("npy", "this is text, and no tensor file that zten knows"),
+        ("x.bin", "this is text, not a tensor file that zten knows"),
+        ("npy", "this is text, not a tensor file that zten knows"),
     ] {
         let sentence = rejection(name, b"something that is not any of them");
         assert!(sentence.contains(why), "{name}: {sentence}");
     }
     for (name, bytes, why) in [
         ("x.safetensors", &b"\xfe\xdc\xba\x98\0\x01\x02\x03\x04"[..], "header length"),
-        ("x.bin", b"\xfe\xdc\xba\x98", "this is no tensor file that zten knows at byte 0x0"),
+        ("x.bin", b"\xfe\xdc\xba\x98", "this is not a tensor file that zten knows at byte 0x0"),
         // Only a file named `.zt` is rejected by the zTensor parser.
         ("x.ZT", b"\xfe\xdc\xba\x98\0\x01\x02\x03", "zTensor"),
         ("x.zt", b"text instead", "zTensor"),
-        ("x.zt", b"\x1f\x8b\x08\0", "compressed with gzip; not looked into"),
+        (
+            "x.zt",
+            b"\x1f\x8b\x08\0",
+            "this file is compressed with gzip, and zten does not decompress it",
+        ),
         ("x", b"", "the file is empty"),
         ("x.safetensors", b"", "the file is empty"),
         ("x.gguf", b"", "the file is empty"),

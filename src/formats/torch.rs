@@ -172,7 +172,8 @@ fn check_longest(length: u64, at: u64) -> Result<(), FormatError> {
     if length <= LONGEST {
         return Ok(());
     }
-    let sentence = format_args!("{length} bytes exceed the maximum of {LONGEST} bytes");
+    let sentence =
+        format_args!("a pickle or member of {length} bytes exceeds the maximum of {LONGEST} bytes");
     Err(FormatError::violation_at(Rule::LimitHeader, sentence, at))
 }
 

@@ -94,7 +94,7 @@ impl Extents {
         for (start, after) in self.ranges.iter().copied().chain([(self.end, self.end)]) {
             if start != from {
                 let sentence =
-                    "a member of the archive does not begin where the one before it ends";
+                    "a member of the archive does not begin where the member before it ends";
                 return Err(FormatError::violation_at(Rule::ZipContiguous, sentence, start));
             }
             from = after;

@@ -324,7 +324,7 @@ impl Dialect {
     /// part. `map` is the end of the manifest that begins at the object's map. Returns `None` if the map has no such
     /// field.
     #[cold]
-    pub(crate) fn place<'m>(&self, map: Input<'m>, part: FaultAt) -> Option<Input<'m>> {
+    pub(crate) fn field_at<'m>(&self, map: Input<'m>, part: FaultAt) -> Option<Input<'m>> {
         match part {
             FaultAt::Name => None,
             FaultAt::Shape => self.fields.shape.find(map),

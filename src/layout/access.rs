@@ -280,7 +280,8 @@ impl<'a> Tensor<'a> {
     pub fn state(&self) -> State {
         let states = self.components().map(|component| component.state());
         let whole = self.unknown_layout().or_else(|| self.type_beyond_profile());
-        // The parsers of other formats give names to the layouts that they know, such as those of GGUF blocks.
+        // In a file of another format than zTensor, which has no generation, the name of a layout comes from our parser of the format,
+        // so zten knows the layout: GGUF blocks, for example.
         let is_known = self.facts().generation.is_none()
             && !self.layout_name().ends_with(crate::element::OPAQUE_BLOCKS);
         let is_opaque = self.layout() == Layout::Unknown && !is_known;
@@ -308,7 +309,7 @@ impl<'a> Tensor<'a> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`as_slice`](Self::as_slice); [`Misuse::Type`] if there is not one `T` for each place of the
+    /// The errors of [`as_slice`](Self::as_slice); [`Misuse::Type`] if there is not one `T` for each element of the
     /// array, as for `f4_e2m1` or for the `f32` of a complex type; [`Misuse::Size`] if `ndarray` cannot address the
     /// shape: the product of its dimensions that are not 0 must be below 2^63 (2^31 on 32 bits).
     #[cfg(feature = "ndarray")]

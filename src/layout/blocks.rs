@@ -74,7 +74,7 @@ impl MxBlocks {
         Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
     }
 
-    /// Returns the index of the first scale of the blocks that lie beside the block of `element`: there is one for each index of
+    /// Returns the index of the first scale of the blocks next to the block of `element`: there is one for each index of
     /// the dimensions after the axis, and their scales follow one another.
     fn first_scale(&self, element: u64) -> Option<u64> {
         // The length of the axis is a multiple of the block size, so a block never continues in the next outer index, and dividing
@@ -232,7 +232,7 @@ pub(crate) struct MxConverter<B> {
     scales: B,
     /// The number of elements that are left.
     left: u64,
-    /// The position of the next element: its index in its block, and its index among the elements at the same place on
+    /// The position of the next element: its index in its block, and its index among the elements at the same index of
     /// the axis.
     row: u64,
     column: u64,

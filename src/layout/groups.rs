@@ -123,7 +123,7 @@ impl<'a> QuantGroup<'a> {
             _ => return Err(self.internal()),
         };
         let count = start.scales.unwrap_or_else(|| u64_from_usize(scales.view().len()));
-        let place = self.place(start.first, count).ok_or_else(|| self.internal())?;
+        let place = self.scale_positions(start.first, count).ok_or_else(|| self.internal())?;
         let factors = Factors { scales, zeros, before: start.before };
         Ok(CodeConverter { location: data.location(), packing, factors, place, last: None })
     }
@@ -152,8 +152,9 @@ impl<'a> QuantGroup<'a> {
         let words = packing.words_of(range)?;
         let weights = packing.codes_of(&words)?;
         let (first, end) = (weights.start, weights.end.min(elements));
-        let last = self.place(end.checked_sub(1).filter(|last| *last >= first)?, scales)?;
-        let start = self.place(first, scales)?.first;
+        let last =
+            self.scale_positions(end.checked_sub(1).filter(|last| *last >= first)?, scales)?;
+        let start = self.scale_positions(first, scales)?.first;
         let positions = start..last.first.checked_add(last.stride)?.min(scales);
         let bytes = |range: &Range<u64>, width: u64| {
             Some(range.start.checked_mul(width)?..range.end.checked_mul(width)?)
@@ -185,12 +186,12 @@ impl<'a> QuantGroup<'a> {
     }
 
     /// Returns the position of the scale of the weight `first`, and of the weights after it, if there are `scales` scales.
-    fn place(&self, first: u64, scales: u64) -> Option<ScalePlaces> {
+    fn scale_positions(&self, first: u64, scales: u64) -> Option<ScalePlaces> {
         let object = self.data.tensor();
         let (shape, axis) = (object.shape(), usize::try_from(self.axis).ok()?);
         let along = *shape.get(axis)?;
         let elements = object.element_count()?;
-        // If there are no elements, there is no weight to place, and the product of some dimensions may overflow.
+        // If there are no elements, there is no weight to locate, and the product of some dimensions may overflow.
         let inner = shape.iter().skip(axis).skip(1);
         let stride = inner.fold(1, |stride: u64, dimension| stride.saturating_mul(*dimension));
         let size = match self.group_size {
@@ -409,7 +410,7 @@ impl ScalePlaces {
     /// Returns the position of the scale of the next weight.
     #[inline]
     fn next(&mut self) -> u64 {
-        let place = self.first.saturating_add(self.column);
+        let column = self.first.saturating_add(self.column);
         self.column = self.column.saturating_add(1);
         if self.column >= self.stride {
             (self.column, self.row) = (0, self.row.saturating_add(1));
@@ -421,7 +422,7 @@ impl ScalePlaces {
                 self.row = 0;
             }
         }
-        place
+        column
     }
 }
 

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_ends_it() {
+    fn an_error_of_take_ends_normalization() {
         let mut taken = 0;
         let ended = Normalization(Change::Bools).chunk(&[1; 2000], |bytes| {
             taken += bytes.len();

@@ -381,9 +381,9 @@ impl BorrowedComponents<'_> {
 
     fn weight(&self, input: u64, output: u64) -> Result<f32, Error> {
         let [inputs, outputs] = self.shape;
-        let place = input.checked_div(self.quantization.group_size()).filter(|_| input < inputs);
-        let place = place.and_then(|group| group.checked_mul(outputs)?.checked_add(output));
-        let indices = place.and_then(|place| usize::try_from(place).ok());
+        let group = input.checked_div(self.quantization.group_size()).filter(|_| input < inputs);
+        let scale_index = group.and_then(|group| group.checked_mul(outputs)?.checked_add(output));
+        let indices = scale_index.and_then(|place| usize::try_from(place).ok());
         let indices = indices.zip(usize::try_from(input).ok()).zip(usize::try_from(output).ok());
         let Some(((factor, input), output)) = indices.filter(|_| output < outputs) else {
             return Err(self.packed_weight.kind().misuse(Misuse::Slice).into());

@@ -26,22 +26,22 @@ pub(crate) enum CodeForm {
         /// What is added to each number.
         add: u8,
     },
-    /// Codes of 2, 4 or 8 bits along the columns, the first one in the lowest bits. A row fills whole words of 32 bits.
+    /// Codes of 2, 4 or 8 bits. Neighbors in a row share a word of 32 bits, the first one in the lowest bits. A row consists of whole
+    /// words.
     Rows {
         /// The number of bits of a code.
         bits: u8,
     },
-    /// Codes of 4 bits along the columns, in words of 32 bits with eight codes in the order of AWQ.
+    /// Codes of 4 bits. Eight neighbors in a row share a word of 32 bits, in the order of AWQ.
     Awq,
-    /// Codes of 2, 4 or 8 bits along the rows: the codes of a column follow each other in the words of 32 bits of that column, the first
-    /// one in the lowest bits.
+    /// Codes of 2, 4 or 8 bits. Neighbors in a column share a word of 32 bits, the first one in the lowest bits.
     Columns {
         /// The number of bits of a code.
         bits: u8,
     },
 }
 
-/// The error of bytes that the other form cannot hold: a number that is too large, or bits that are set beside the codes.
+/// The error of bytes that the other form cannot hold: a number that is too large, or set bits that belong to no code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lossy;
 

@@ -108,7 +108,7 @@ impl<'a> Tensor<'a> {
 
 /// Returns the size in bytes of a logical element of a dense object. An element that shares its byte with another
 /// counts as one byte. For an unknown logical type the size is that of the dtype, if the component has one element of
-/// the dtype for each place of the array, and `None` otherwise.
+/// the dtype for each element of the array, and `None` otherwise.
 fn element_size(object: &Tensor<'_>, data: &Component<'_>) -> Option<u64> {
     if data.logical().is_packed() {
         return Some(1);
@@ -313,8 +313,8 @@ impl<'a> Slice<'a> {
     /// Returns the error of a wrong call, with the names of this tensor and its component.
     #[cold]
     fn misuse(&self, misuse: Misuse) -> Error {
-        let place = self.component.location();
-        self.component.tensor().named(BareError::misuse(misuse).at(place))
+        let location = self.component.location();
+        self.component.tensor().named(BareError::misuse(misuse).at(location))
     }
 
     /// Calls `take` with the bytes of the slice, piece by piece: in order, decoded and little-endian.
@@ -402,7 +402,7 @@ impl<'a> Slice<'a> {
     }
 
     fn read_runs(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        let (place, source) = (self.component.location(), self.component.located()?);
+        let (location, source) = (self.component.location(), self.component.located()?);
         // A run is no longer than the buffer. An empty slice has runs of 0 bytes, but `chunks_exact_mut` needs at least
         // 1.
         let run = usize::try_from(self.run).map_err(|_| self.misuse(Misuse::Buffer))?;
@@ -426,7 +426,7 @@ impl<'a> Slice<'a> {
                     source.read_at(range.start, bytes)?;
                 }
                 let checked = validate_bools(bytes, Some(range.start), self.component.bool_rule());
-                checked.map_err(|error| error.at(place))?;
+                checked.map_err(|error| error.at(location))?;
                 self.little_endian(bytes);
             }
         }
@@ -456,7 +456,7 @@ impl<'a> Slice<'a> {
         }
         // Memory is taken for one read at a time: a single run, which the file was found to have, or a few neighboring
         // runs.
-        let (mut several, place) = (Vec::new(), self.component.location());
+        let (mut several, location) = (Vec::new(), self.component.location());
         self.require_whole_bytes()?;
         let source = self.component.located()?;
         let (gap, most) = (source.gap(), u64::from(self.component.limits().chunk()));
@@ -468,9 +468,9 @@ impl<'a> Slice<'a> {
                 .map_err(|error| self.component.tensor().named(error))?;
             for range in ranges.by_ref().take(count) {
                 let run = part_of(&mut several, cover.start, &range);
-                let run = run.ok_or_else(|| named(BareError::internal().at(place)))?;
+                let run = run.ok_or_else(|| named(BareError::internal().at(location)))?;
                 let checked = validate_bools(run, Some(range.start), self.component.bool_rule());
-                checked.map_err(|error| named(error.at(place)))?;
+                checked.map_err(|error| named(error.at(location)))?;
                 self.little_endian(run);
                 push(run)?;
             }

@@ -126,9 +126,9 @@ impl<'a> Csr<'a> {
         }))
     }
 
-    /// Fills `dense` with the matrix in row-major order, with zeros (`false`) at places without an entry. Entries are
-    /// written in the order in which they are stored, so the last entry of a repeated place stays, while SciPy adds
-    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether places are repeated.
+    /// Fills `dense` with the matrix in row-major order, with zeros (`false`) in cells without an entry. Entries are
+    /// written in the order in which they are stored, so the last entry of a repeated cell stays, while SciPy adds
+    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated.
     ///
     /// # Errors
     /// The errors of [`by_row`](Self::by_row); [`Misuse::Buffer`] if the length of `dense` is not rows × columns.
@@ -145,7 +145,7 @@ impl<'a> Csr<'a> {
         self.row_lengths().all(|length| columns.by_ref().take(length).is_sorted())
     }
 
-    /// Returns whether a place has more than one entry. O(rows + nnz log nnz). Sorted rows take no memory; other rows
+    /// Returns whether a cell has more than one entry. O(rows + nnz log nnz). Sorted rows take no memory; other rows
     /// are copied one at a time, with 8 bytes for each entry.
     ///
     /// # Errors
@@ -368,7 +368,7 @@ impl<'a> Coo<'a> {
 
     /// Returns the coordinates of entry `entry` in each dimension, or `None` if there is no such entry.
     pub fn coordinate(&self, entry: usize) -> Option<Coordinate<'_>> {
-        (entry < self.nnz()).then(|| self.places()(entry))
+        (entry < self.nnz()).then(|| self.coordinate_of_entry()(entry))
     }
 
     /// Returns an iterator over the coordinates and the value of every entry, in the order in which entries are stored.
@@ -379,13 +379,13 @@ impl<'a> Coo<'a> {
         &self,
     ) -> Result<impl ExactSizeIterator<Item = (Coordinate<'_>, T)> + Clone + use<'_, T>, Error>
     {
-        let (values, position) = (self.values().one_each(self.nnz())?, self.places());
+        let (values, position) = (self.values().one_each(self.nnz())?, self.coordinate_of_entry());
         Ok(values.enumerate().map(move |(entry, value)| (position(entry), value)))
     }
 
-    /// Fills `dense` with the tensor in row-major order, with zeros (`false`) at places without an entry. Entries are
-    /// written in the order in which they are stored, so the last entry of a repeated place stays, while SciPy adds
-    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether places are repeated. Takes 8 bytes of
+    /// Fills `dense` with the tensor in row-major order, with zeros (`false`) in cells without an entry. Entries are
+    /// written in the order in which they are stored, so the last entry of a repeated cell stays, while SciPy adds
+    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated. Takes 8 bytes of
     /// memory for each dimension.
     ///
     /// # Errors
@@ -408,7 +408,7 @@ impl<'a> Coo<'a> {
         self.neighbors().all(Ordering::is_le)
     }
 
-    /// Returns whether a place has more than one entry. Sorted entries take O(rank × nnz) time and no memory. Other
+    /// Returns whether a cell has more than one entry. Sorted entries take O(rank × nnz) time and no memory. Other
     /// entries take O(rank × nnz log nnz) time, and a `usize` for each entry.
     ///
     /// # Errors
@@ -426,19 +426,19 @@ impl<'a> Coo<'a> {
         }
         let mut entries = with_room(self.nnz(), self.coords().kind().location)?;
         entries.extend(0..self.nnz());
-        let position = self.places();
+        let position = self.coordinate_of_entry();
         sort_by(&mut entries, |one, other| position(*one).cmp(position(*other)));
         Ok(!entries.is_sorted_by(|one, next| position(*one).lt(position(*next))))
     }
 
     /// Returns an iterator over the order of each entry and the next entry, in row-major order.
     fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'_> {
-        let position = self.places();
+        let position = self.coordinate_of_entry();
         (1..self.nnz()).zip(0..).map(move |(next, entry)| position(entry).cmp(position(next)))
     }
 
     /// Returns a function from the number of an entry to its coordinates.
-    fn places<'d>(&'d self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
+    fn coordinate_of_entry<'d>(&'d self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
         let (coords, nnz) = (self.coords().widened(), self.nnz().max(1));
         move |entry| coords.clone().skip(entry).step_by(nnz)
     }

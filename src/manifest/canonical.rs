@@ -142,8 +142,8 @@ impl<'a> CanonicalForm<'a> {
     fn blob(&self, component: &Component<'a>) -> BareError {
         let found = component.extent().offset();
         let map = component.map().unwrap_or_default();
-        let place = self.writing.dialect.site(map, Site::Offset).unwrap_or(map);
-        let offset = self.offset(BytesLeft::of(place));
+        let field = self.writing.dialect.site(map, Site::Offset).unwrap_or(map);
+        let offset = self.offset(BytesLeft::of(field));
         BareError::new(Rule::CanonicalBlob, offset).found(found).at(component.location())
     }
 

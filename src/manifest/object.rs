@@ -70,7 +70,7 @@ impl<'a> Tensor<'a> {
         let error = match component.filter(|component| component.is_unread_for(&error)) {
             Some(component) => {
                 let name = crate::escape::Short(component.type_name());
-                error.saying(format_args!("elements of the type {name} are not read"))
+                error.saying(format_args!("zten does not read elements of the type {name}"))
             }
             None => error,
         };

@@ -70,8 +70,8 @@ impl<'a> ManifestRef<'a> {
     }
 
     /// Returns the shard at index `place` of the table.
-    pub(crate) fn shard_at(self, place: usize) -> Option<Shard<'a>> {
-        self.index().shards.get(place).map(|record| self.shard_of(record))
+    pub(crate) fn shard_at(self, ordinal: usize) -> Option<Shard<'a>> {
+        self.index().shards.get(ordinal).map(|record| self.shard_of(record))
     }
 
     fn shard_of(self, record: &ShardRecord) -> Shard<'a> {

@@ -13,11 +13,11 @@ catalog! {
         "A file is long enough for its header, a manifest and its footer.",
         "the file has only {} bytes", DAMAGED;
     HeaderMagic "header-magic", Spec("v0.1 §3.1, v1.1 I.1, v1.2 §4, v2 §2.2"), All,
-        "A zTensor file begins with `ZTEN0001`, `ZTEN1000`, or 89 5A 54 32 0D 0A 1A 0A (2).",
+        "A zTensor file begins with `ZTEN0001`, `ZTEN1000`, or 89 5A 54 32 0D 0A 1A 0A (generation 2).",
         "the first 8 bytes are not a zTensor magic", "The file has another format, or its first bytes are damaged.";
     FooterMagic "footer-magic", Spec("v1.1 IV.1 step 2, v1.2 §5 step 2, v2 §2.3"), From1,
-        "A `ZTEN1000` file ends with `ZTEN1000`, and a file of 2 with its magic.",
-        "the last 8 bytes are not the magic that the file begins with: the file was cut, or is a 1.0 file, which looks like a cut one",
+        "A file ends with the magic that it begins with.",
+        "the last 8 bytes are not the magic that the file begins with: the file was cut, or version 1.0 of the reference library wrote it",
         "Fetch the file again. If it was written by version 1.0 of the reference library, write it again with a newer one.";
     ManifestCap "manifest-cap", Spec("v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1"), All,
         "The manifest has at most 1,073,741,824 bytes (for 0.1 this is policy).",
@@ -129,8 +129,8 @@ catalog! {
     ShardSizeType "shard-size-type", Spec("v2 §7.1"), V2,
         "`size` of a shard is an unsigned integer of at most 64 bits.",
         "`size` of a shard is not an unsigned integer", WRITER;
-    ShardSize "shard-size", Implied("no file of this container is shorter"), V2,
-        "`size` of a shard is 48 or more.", "`size` of a shard is {}, below 48", WRITER;
+    ShardSize "shard-size", Implied("no file of this container is shorter than 48 bytes"), V2,
+        "`size` of a shard is 48 or more.", "`size` of a shard is {}, expected 48 or more", WRITER;
     ShardLength "shard-length", Spec("v2 §7.3"), V2,
         "A shard that is found has the `size` that the file gives it.",
         "the file that is found has {} bytes, which is not the shard's `size`", DAMAGED;
@@ -166,7 +166,7 @@ catalog! {
     ComponentsEmpty "components-empty", Spec("v2 §3.3"), V2,
         "Every object has a part.", "the object has no parts", WRITER;
     ShapeRank "shape-rank", Spec("v2 §3.3"), V2,
-        "A shape has at most 64 dimensions.", "a shape has {} dimensions, more than 64", WRITER;
+        "A shape has at most 64 dimensions.", "a shape has {} dimensions, expected at most 64", WRITER;
     LayoutType "layout-type", Spec("v0.1 crate readme, Tensor Metadata"), V0,
         "`layout` is text.", "`layout` is not text", WRITER;
 
@@ -213,7 +213,7 @@ catalog! {
         "`uncompressed_length` (`decoded_length` in 2) is an unsigned integer of at most 64 bits, or (1.x) null.",
         "`uncompressed_length` is neither an unsigned integer nor null", WRITER;
     DecodedLengthMissing "uncompressed-length-missing", Spec("v1.2 §1, v2 §3.4"), From1_2,
-        "A zstd component has `uncompressed_length`; in 2, a component with an encoding has `decoded_length`.",
+        "A zstd component has `uncompressed_length`; in generation 2, a component with an encoding has `decoded_length`.",
         "the component is compressed, but does not give its decoded length", WRITER;
     DecodedLengthRaw "uncompressed-length-raw", Implied("a raw component has one length"), V1,
         "`uncompressed_length` of a raw component equals its `length`.",
@@ -224,7 +224,7 @@ catalog! {
     DigestType "digest-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4, §7.1"), All,
         "`digest` is text or null (`checksum` in 0.1 is text).", "`digest` is not text", WRITER;
     DigestForm "digest-form", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4, §7.1"), All,
-        "A digest is `sha256:` and 64 hexadecimal digits, or `crc32c:`, an optional `0x` and 8 hexadecimal digits, or the name of another algorithm, a colon and any text. In 2, it is a name of letters a to z and digits, a colon, and lower-case hexadecimal digits: 16 for `xxh3`, 64 for `sha256`.",
+        "A digest is `sha256:` and 64 hexadecimal digits, or `crc32c:`, an optional `0x` and 8 hexadecimal digits, or the name of another algorithm, a colon and any text. In generation 2, a digest is a name of letters a to z and digits, a colon, and lower-case hexadecimal digits: 16 for `xxh3`, 64 for `sha256`.",
         "invalid digest", WRITER;
     EndiannessType "endianness-type", Spec("v0.1 §4"), V0,
         "`data_endianness` is text.", "`data_endianness` is not text", WRITER;
@@ -236,25 +236,25 @@ catalog! {
 
     // The positions of blobs.
     BlobAlignment "blob-alignment", Spec("v0.1 §3.2, v1.1 I.2, v1.2 §4, v2 §2.4"), All,
-        "Every component offset is a multiple of 64, in 2 of 4096.",
-        "component offset {} is not a multiple of 64 (4096 in 2)", WRITER;
+        "Every component offset is a multiple of 64; in generation 2, of 4096.",
+        "component offset {} is not a multiple of 64 (4096 in generation 2)", WRITER;
     BlobHeader "blob-header", Spec("v0.1 §2, v1.1 I.1, v1.2 §4, v2 §2.4"), All,
-        "A blob that is not empty starts after the header, at 64 or later; in 2, every blob at 4096 or later.",
+        "A blob that is not empty starts after the header, at 64 or later; in generation 2, every blob starts at 4096 or later.",
         "the blob overlaps the file's header", COUNTED;
     BlobBounds "blob-bounds", Spec("v1.1 IV.2, v1.2 §5, v2 §2.4"), All,
-        "offset + length is at most the start of the manifest; in 2, of the footer of the file that the blob is in.",
+        "offset + length is at most the start of the manifest; in generation 2, the start of the footer of the file that holds the blob.",
         "a blob of {} bytes overlaps the manifest or runs past the end of the file", "The file was cut, or the manifest has a wrong number. Compare its length and digest with the original.";
     BlobOverlap "blob-overlap", Policy("one blob behind many names multiplies memory, and blobs are written one after another"), All,
-        "Blobs that are not empty are disjoint; in 2, disjoint or identical.",
+        "Blobs that are not empty are disjoint; in generation 2, disjoint or identical.",
         "the blob at offset {} overlaps another",
         "If the writer meant to share one blob between names, the tolerance `shared-blobs` accepts identical extents.";
 
     // Sizes that follow from shapes.
-    ShapeOverflow "shape-overflow", Implied("no file can hold as many elements"), All,
+    ShapeOverflow "shape-overflow", Implied("no file can hold that many elements"), All,
         "The product of a shape is 0 where a dimension is 0, and otherwise fits in 64 bits.",
         "the product of the shape overflows", COUNTED;
     WholeElements "whole-elements", Implied("part of an element has no meaning"), All,
-        "Every component holds a whole number of elements; in 2, every component of a sparse object.",
+        "Every component holds a whole number of elements; in generation 2, every component of a sparse object does.",
         "{} bytes are not a whole number of elements", WRITER;
     DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1, v2 §5.1"), All,
         "The decoded bytes of a dense object are exactly the product of its shape times the size of an element.",
@@ -262,12 +262,12 @@ catalog! {
 
     // The components that each layout requires.
     DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3, v2 §5.1"), From1,
-        "A dense object has the component `data`, and in 2 no other.", "the dense object has no component `data`, or has others", WRITER;
+        "A dense object has the component `data`; in generation 2, it has no other component.", "the dense object has no component `data`, or has others", WRITER;
     CsrRoles "csr-roles", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
-        "A `sparse_csr` object has `values`, `indices` and `indptr`, and in 2 no others.",
+        "A `sparse_csr` object has `values`, `indices` and `indptr`; in generation 2, it has no other component.",
         "the `sparse_csr` object lacks `values`, `indices` or `indptr`, or has others", WRITER;
     CooRoles "coo-roles", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
-        "A `sparse_coo` object has `values` and `coords`, and in 2 no others.",
+        "A `sparse_coo` object has `values` and `coords`; in generation 2, it has no other component.",
         "the `sparse_coo` object lacks `values` or `coords`, or has others", WRITER;
     QuantizedRoles "quantized-roles", Spec("v1.1 III.4, v1.2 §3"), V1,
         "A `quantized_group` object has `packed_weight` and `scales`.",
@@ -276,25 +276,25 @@ catalog! {
         "A `quantized_group` object has `zeros`.", "the `quantized_group` object has no `zeros`",
         "If the quantization is symmetric, the tolerance `missing-zeros` accepts it.";
     IndexDtype "index-dtype", Spec("v1.2 §3, v1.1 III.2, III.3, v2 §5.2"), From1,
-        "Index components have the type `u64`; in 1.1 any integer type; in 2 all of an object are `u64`, or all are `u32`.",
-        "an index component is not of an index type",
+        "Index components have the type `u64`; in 1.1 any integer type; in generation 2 all index components of an object are `u64`, or all are `u32`.",
+        "an index component does not have an index type",
         "Integer indices other than `u64` in a 1.2 file are accepted by the tolerance `narrow-indices`.";
     IndexLogicalType "index-type", Spec("v1.2 §3, v2 §5.2"), From1,
         "Index components have no logical type.", "an index component has a logical `type`", WRITER;
     CsrRank "csr-rank", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
-        "A `sparse_csr` shape has two dimensions.", "a `sparse_csr` shape has {} dimensions", WRITER;
+        "A `sparse_csr` shape has two dimensions.", "a `sparse_csr` shape has {} dimensions, expected 2", WRITER;
     CooRank "coo-rank", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_coo` shape has at least one dimension.", "a `sparse_coo` shape has no dimension", WRITER;
-    SparseOverflow "sparse-overflow", Implied("no file can hold as many indices"), From1,
+    SparseOverflow "sparse-overflow", Implied("no file can hold that many indices"), From1,
         "rows + 1 and rank × nnz fit in 64 bits.", "rows + 1 or rank × nnz overflows", COUNTED;
     CsrIndptrSize "csr-indptr-size", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
-        "`indptr` has one entry more than there are rows.",
+        "`indptr` has one entry more than the shape has rows.",
         "`indptr` has {} entries, not rows + 1", WRITER;
     CsrNnz "csr-nnz", Spec("v1.2 §3, v2 §5.2"), From1,
         "`indices` has one entry for each value.", "`indices` has {} entries, not one for each value", WRITER;
     CooNnz "coo-nnz", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
-        "`coords` has rank entries for each value.",
-        "`coords` has {} entries, not rank for each value", WRITER;
+        "`coords` has one entry for each value and dimension.",
+        "`coords` has {} entries, not one for each value and dimension", WRITER;
 
     // The attributes that the profiles of 2 require.
     AttributeMissing "attribute-missing", Spec("v2 §5.2"), V2,
@@ -385,33 +385,33 @@ catalog! {
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
     NibbleValue "nibble-value", Spec("v2 appendix A"), V2,
         "The high nibble of the last byte is 0 where the number of `f4_e2m1` elements is odd.",
-        "the last byte is {}: its high nibble contains no element, but is not 0", WRITER;
+        "the last byte is {}: its high nibble holds no element, but is not 0", WRITER;
 
     // The canonical form, if the caller asks for it.
-    CanonicalGeneration "canonical-generation", Policy("one content has one file"), V1From2,
+    CanonicalGeneration "canonical-generation", Policy("a content has one canonical file"), V1From2,
         "A canonical file is of version `1.2.0`.", "the file is not of version `1.2.0`", CANONICAL;
-    CanonicalCbor "canonical-cbor", Policy("one content has one file: RFC 8949 §4.2.1"), V1From2,
+    CanonicalCbor "canonical-cbor", Policy("a content has one canonical file: RFC 8949 §4.2.1"), V1From2,
         "The manifest is deterministic CBOR: shortest heads and floats, definite lengths, keys in ascending order of their encodings.",
         "an item of the manifest is not deterministic CBOR", CANONICAL;
-    CanonicalField "canonical-field", Policy("one content has one file"), From1_2,
+    CanonicalField "canonical-field", Policy("a content has one canonical file"), From1_2,
         "No field is unknown, and no field states a default.",
         "the field is unknown, or states a default", CANONICAL;
     CanonicalEncoding "canonical-encoding", Policy("encoders compress the same bytes differently"), From1_2,
         "Every component is raw.", "the component is compressed", CANONICAL;
-    CanonicalDigest "canonical-digest", Policy("one content has one file, and no byte of it is free to change"), From1_2,
-        "Every component has a sha256 digest in lower-case digits; in 2 an xxh3 digest.",
-        "the component has no sha256 digest in lower-case digits, or in 2 no xxh3 digest", CANONICAL;
-    CanonicalBlob "canonical-blob", Policy("one content has one file"), From1_2,
-        "Blobs have the order of the manifest, and each is at the next multiple of 64. In 2, blobs have the order of the names, compared by bytes, and are at multiples of 65,536.",
+    CanonicalDigest "canonical-digest", Policy("a content has one canonical file, of which no byte is free to change"), From1_2,
+        "Every component has a sha256 digest in lower-case digits; in generation 2, an xxh3 digest.",
+        "the component has no sha256 digest in lower-case digits, or, in generation 2, no xxh3 digest", CANONICAL;
+    CanonicalBlob "canonical-blob", Policy("a content has one canonical file"), From1_2,
+        "Blobs have the order of the manifest, and each is at the next multiple of 64. In generation 2, blobs have the order of the names, compared by bytes, and are at multiples of 65,536.",
         "the blob is at {}, which is not the next aligned offset", CANONICAL;
-    CanonicalManifest "canonical-manifest", Policy("one content has one file"), From1_2,
+    CanonicalManifest "canonical-manifest", Policy("a content has one canonical file"), From1_2,
         "The manifest is at the next multiple of 64 (65,536 in 2) after the last blob, and ends at the footer.",
         "the manifest is at {}, which is not the next aligned offset, or does not end at the footer", CANONICAL;
     CanonicalPadding "canonical-padding", Policy("no byte of the file is free to change"), From1_2,
         "Padding is zero.", "a byte of padding is {}", CANONICAL;
     CanonicalReserved "canonical-reserved", Policy("no byte of the file is free to change"), V2,
         "The reserved field of the footer is 0.", "the reserved field is {}, not 0", CANONICAL;
-    CanonicalSharing "canonical-sharing", Policy("one content has one file"), V2,
+    CanonicalSharing "canonical-sharing", Policy("a content has one canonical file"), V2,
         "Components with equal bytes share one blob.",
         "the blob has the same bytes as another blob, which the components must share", CANONICAL;
 }

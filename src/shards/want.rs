@@ -59,10 +59,10 @@ impl Want {
         }
     }
 
-    /// Returns the places where this file may be, in the order in which they are tried.
-    pub fn places(&self) -> Vec<ShardPath<'_>> {
+    /// Returns the paths at which this file may be, in the order in which they are tried.
+    pub fn paths(&self) -> Vec<ShardPath<'_>> {
         match self {
-            Self::Shard(wanted) => wanted.places().into(),
+            Self::Shard(wanted) => wanted.paths().into(),
             Self::Sibling(Sibling(name)) => vec![ShardPath::Below(vec![name])],
         }
     }

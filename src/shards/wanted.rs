@@ -54,8 +54,8 @@ impl Wanted {
         &self.name
     }
 
-    /// Returns the places where the shard may be, in the order in which they are tried.
-    pub fn places(&self) -> [ShardPath<'_>; 2] {
+    /// Returns the paths at which the shard may be, in the order in which they are tried.
+    pub fn paths(&self) -> [ShardPath<'_>; 2] {
         let by_digest = vec![BLOBS, &self.algorithm, &self.digits];
         [ShardPath::Sibling(format!("-{}.zt", self.name)), ShardPath::Below(by_digest)]
     }

@@ -218,7 +218,7 @@ impl<'a> Check<'a> {
         if let Err(error) = self.compare_copies(observer) {
             self.report.add(None, error, observer);
         }
-        // Padding can only add a broken rule, and reading on after a read error would only fail again.
+        // The padding is not read if its result cannot change the report: after a broken rule, or after a failed read.
         #[cfg(feature = "digest")]
         if !self.has_ended
             && !self.report.is_decided()

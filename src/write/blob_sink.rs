@@ -325,7 +325,7 @@ mod tests {
     use super::Runs;
 
     #[test]
-    fn each_is_found_in_few_runs() {
+    fn every_blob_is_found_in_few_runs() {
         let (mut runs, mut wanted) = (Runs::default(), BTreeSet::new());
         let mut random = fastrand::Rng::with_seed(5);
         for _ in 0..5_000 {

@@ -170,7 +170,7 @@ impl<'c> Copier<'c> {
         self
     }
 
-    /// Sets the objects that the copy has in the place of several objects, for the generation of the copy and the new names of these
+    /// Sets the objects that the copy has in place of several objects, for the generation of the copy and the new names of these
     /// objects. The elements of these objects are not [converted](Self::changes).
     #[cfg(feature = "dequantize")]
     #[must_use]
@@ -272,8 +272,8 @@ impl<'c> Copier<'c> {
         if object.facts().single_cells
             && matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo)
         {
-            // Rules on all indices together are checked before the object is written. Values of an unknown type do not
-            // keep the object from being copied.
+            // Some rules compare the indices of a sparse tensor with each other, such as their order. These rules are checked before
+            // the object is written. Values of an unknown type do not keep the object from being copied.
             match self.verifier.clone().check(object) {
                 Err(error) if error.kind() == Unsupported::LogicalType => {}
                 read => read?,
@@ -336,7 +336,7 @@ impl<'c> Copier<'c> {
         out.finish().map_err(own)
     }
 
-    /// Writes `joined` in the place of `first`, the first of the objects that it is made of.
+    /// Writes `joined` in place of `first`, the first of the objects that it is made of.
     #[cfg(feature = "dequantize")]
     fn join<S: Sink>(
         &mut self,

@@ -85,7 +85,7 @@ pub struct BlobInShard<'a> {
     pub blob: StoredBlob,
 }
 
-/// The fields of a shard in the table of its root, beside its name: v2 §7.1.
+/// The fields of a shard in the table of its root, apart from its name: v2 §7.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardRecord {
     /// The size of the file in bytes: 48 or more.
@@ -182,7 +182,7 @@ impl<'a> NewComponent<'a> {
             ElementType::UnknownLogical(name, storage) => {
                 (storage, Logical { known: None, unknown: true }, Some(name))
             }
-            // Generations that are written do not have these dtypes of 0.1 and 1.1.
+            // Files of 0.1 and 1.1 can have these dtypes. zten writes only 1.2 and 2, which cannot.
             ElementType::Unknown(_)
             | ElementType::UnknownOnLogical(..)
             | ElementType::Opaque(..) => {
@@ -217,7 +217,7 @@ impl<'a> NewComponent<'a> {
     }
 }
 
-/// A component in the form of the generation that is written, and the place of its blob.
+/// A component in the form of the generation that is written, and the position of its blob.
 pub(super) struct DeclaredComponent<'a> {
     pub(super) role: &'a str,
     /// The ordinal among the declared components.

@@ -88,7 +88,7 @@ impl Draft {
         }
         draft.objects = manifest.len();
         let entries = draft.entries.as_bytes();
-        places(entries).try_for_each(|at| draft.names.add(entries, at))?;
+        entry_offsets(entries).try_for_each(|at| draft.names.add(entries, at))?;
         let (said, unsaid) = decoded(manifest, draft.limits())?;
         let most = draft.limits().decoded_total(manifest.all_bytes());
         draft.unsaid = unsaid.min(most.saturating_sub(said));
@@ -361,7 +361,7 @@ impl Draft {
                 sort(&mut self.entries)?;
             }
         }
-        let shards = u64_from_usize(places(self.shards.as_bytes()).count());
+        let shards = u64_from_usize(entry_offsets(self.shards.as_bytes()).count());
         self.surround(shards)?;
         let Self { options, target, entries: manifest, objects, .. } = self;
         let container = target.writing.container;
@@ -444,7 +444,7 @@ impl Names {
     fn add(&mut self, entries: Input<'_>, at: u32) -> Result<(), BareError> {
         let ascends = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
         if self.slots.is_empty() && !ascends {
-            let mut earlier = places(entries).take_while(|earlier| *earlier < at);
+            let mut earlier = entry_offsets(entries).take_while(|earlier| *earlier < at);
             earlier.try_for_each(|earlier| self.insert(entries, earlier))?;
         }
         if !self.slots.is_empty() {
@@ -488,9 +488,9 @@ impl Names {
 }
 
 /// Returns the slot for a name with `hash`: the slot that has this hash and for whose entry `is_own` returns true, or else
-/// a free slot. Returns `None` if the slots near the place of the hash are all used.
+/// a free slot. Returns `None` if the slots near the one that the hash selects are all used.
 fn slot(slots: &mut [u64], hash: u32, is_own: impl Fn(u32) -> bool) -> Option<&mut u64> {
-    /// The largest distance of a slot from the place of its hash. In a table that is half full, names that nobody has
+    /// The largest distance of a slot from the one that its hash selects. In a table that is half full, names that nobody has
     /// chosen to collide are never so far away.
     const REACH: usize = 64;
     let mask = slots.len().wrapping_sub(1);
@@ -514,7 +514,7 @@ fn split_entries(mut rest: Input<'_>) -> impl Iterator<Item = Input<'_>> {
 }
 
 /// Returns an iterator over the offsets at which entries begin.
-fn places(entries: Input<'_>) -> impl Iterator<Item = u32> {
+fn entry_offsets(entries: Input<'_>) -> impl Iterator<Item = u32> {
     split_entries(entries).scan(0_usize, |at, entry| {
         let here = len_u32(*at);
         *at = at.checked_add(entry.len())?;
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_once() {
+    fn duplicate_names_are_found() {
         for seed in 0..if cfg!(miri) { 1 } else { 50 } {
             let mut rng = fastrand::Rng::with_seed(seed);
             let names: Vec<String> =
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_or_not_all_are_remembered() {
+    fn sorted_and_unsorted_names_are_remembered() {
         let ascending = || (100..200).map(|n| alloc::format!("layer.{n}"));
         assert_eq!(add(ascending()), Ok(()));
         assert_eq!(add(ascending().rev()), Ok(()));

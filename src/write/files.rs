@@ -274,5 +274,5 @@ fn invalid(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-const A_LINK: &str = "it is a symbolic link; a regular file is expected, or nothing";
-const NO_FILE: &str = "it is not a regular file; a regular file is expected, or nothing";
+const A_LINK: &str = "is a symbolic link, expected a regular file or no file";
+const NO_FILE: &str = "is not a regular file, expected a regular file or no file";

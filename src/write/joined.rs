@@ -1,4 +1,4 @@
-//! Objects that a copy has in the place of several objects of another file.
+//! Objects that a copy has in place of several objects of another file.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -26,7 +26,7 @@ use crate::formats::ztensor::frame::Container;
 /// shard.write(&1.5_f32.to_le_bytes())?;
 /// shard.write(&2.5_f32.to_le_bytes())?;
 /// let blob = shard.end_blob()?;
-/// let (file, record) = shard.finish()?; // to be stored beside the root, as `STEM-00001.zt`
+/// let (file, record) = shard.finish()?; // to be stored in the folder of the root, as `STEM-00001.zt`
 /// assert_eq!(file.len() as u64, record.size);
 ///
 /// let mut writer = Writer::new(Vec::new(), &options)?;
@@ -74,7 +74,7 @@ impl<S: Sink> ShardWriter<S> {
         self.file.write_blob(bytes)
     }
 
-    /// Ends the current blob, which may be empty, and returns its place in the shard.
+    /// Ends the current blob, which may be empty, and returns its position in the shard.
     ///
     /// # Errors
     /// Any error of the sink.
@@ -125,7 +125,7 @@ impl<S: Sink> ShardWriter<S> {
 /// let mut object = writer.object_in("00001", &mut shard, &weight)?;
 /// object.write_part("data", &[1, 2, 3, 4])?;
 /// object.finish()?;
-/// let (file, record) = shard.finish()?; // to be stored beside the root, as `STEM-00001.zt`
+/// let (file, record) = shard.finish()?; // to be stored in the folder of the root, as `STEM-00001.zt`
 /// writer.shard("00001", &record)?;
 /// let root = writer.finish()?;
 ///

@@ -4,11 +4,11 @@
 use crate::error::{BareError, Error};
 use crate::index::Encoding;
 
-/// A compression level, of which there is none without the feature `zstd`.
+/// A compression level. It has no value without the feature `zstd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {}
 
-/// An encoder, of which there is none without the feature `zstd`.
+/// An encoder. It has no value without the feature `zstd`.
 pub(super) enum Encoder {}
 
 impl Encoder {

@@ -49,9 +49,9 @@ impl<S: Sink> Writer<S> {
         Ok(Self { file: BlobSink::new(sink, target, None)?, draft, level: settings.level })
     }
 
-    /// Appends to a file of 1.x or 2. The bytes that are written to `sink` belong behind the first
-    /// [`manifest.appends_at()`](Manifest::appends_at) bytes of the file: in 1.x behind the bytes before its manifest,
-    /// and in 2 behind all of its bytes. The file keeps its generation, version, objects, attributes and unknown
+    /// Appends to a file of 1.x or 2. The bytes that are written to `sink` belong after the first
+    /// [`manifest.appends_at()`](Manifest::appends_at) bytes of the file: in 1.x after the bytes before its manifest,
+    /// and in 2 after all of its bytes. The file keeps its generation, version, objects, attributes and unknown
     /// fields. Do not overwrite the old manifest of a 1.x file in place: until [`finish`](Self::finish) the file would
     /// have no manifest.
     ///
@@ -75,7 +75,7 @@ impl<S: Sink> Writer<S> {
         Self::behind(manifest.appends_at(), sink, manifest.parts(), settings)
     }
 
-    /// Writes a new edition of a file, as [`append`](Self::append) does, behind the first
+    /// Writes a new edition of a file, as [`append`](Self::append) does, after the first
     /// [`manifest.edits_at()`](Manifest::edits_at) bytes of the file: these hold its blobs, but not the manifest that
     /// is replaced. Write the new file at another path, because a reader may have the old manifest open.
     ///

@@ -33,7 +33,7 @@ fn map(item: Item<'_>) -> Map<'_> {
 }
 
 #[test]
-fn simple_values_are_what_they_are() {
+fn simple_values_have_their_type_and_value() {
     let values = |name, wanted: &[Value<'_>]| {
         ignored(name, |item| {
             let found: Vec<_> = array(item).map(|item| item.value()).collect();
@@ -47,7 +47,7 @@ fn simple_values_are_what_they_are() {
 }
 
 #[test]
-fn values_are_equal_where_all_within_is() {
+fn nested_values_are_equal_if_all_their_items_are() {
     ignored("array", |item| {
         assert_eq!(array(item), array(item));
         let mut fewer = array(item);
@@ -63,7 +63,7 @@ fn values_are_equal_where_all_within_is() {
 }
 
 #[test]
-fn values_are_shown_as_what_they_are() {
+fn debug_shows_values_without_their_encoding() {
     ignored("text", |item| assert_eq!(format!("{item:?}"), "Text(\"na\u{ef}ve\")"));
     ignored("bytes", |item| assert_eq!(format!("{item:?}"), "Bytes(2 bytes)"));
     ignored("chunked-bytes", |item| assert_eq!(format!("{item:?}"), "Bytes(6 bytes)"));
@@ -119,7 +119,7 @@ fn encodings_and_formats_have_names() {
 }
 
 #[test]
-fn fields_are_those_of_the_component_s_map() {
+fn fields_of_a_component_are_found_by_key() {
     first("v12-ignored-fields.zt", |part| {
         let keys: Vec<_> = part.fields().unwrap().map(|(key, _)| key).collect();
         assert_eq!(keys, ["dtype", "offset", "length", "x"]);
@@ -138,7 +138,7 @@ fn attributes_came_with_1_1() {
 }
 
 #[test]
-fn a_manifest_says_what_it_is() {
+fn a_manifest_knows_its_generation_and_extent() {
     for (name, generation, version) in [
         ("v12-dense.zt", "1.2", Some((1, 2, Some(0)))),
         ("v11-dense.zt", "1.1", Some((1, 1, Some(0)))),

@@ -1,4 +1,4 @@
-//! Appending, and limits: what a file holds counts, and what comes out opens as it did before.
+//! Tests of appending: the old content counts against the limits, and the old objects are still read as before.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
@@ -11,7 +11,7 @@ use zten::{
 };
 use zten_testkit::{check, oracles, reject_index, slice};
 
-/// Appends to a file that is opened with those options.
+/// Opens the file `old` with `options`, and appends to it what `add` writes.
 fn append(
     old: &[u8],
     options: &OpenOptions,
@@ -25,7 +25,7 @@ fn append(
     writer.finish()
 }
 
-/// Adds an object of so many bytes, which are the same and compressed.
+/// Adds an object of `bytes` equal bytes, compressed.
 fn compressed(writer: &mut Writer<Vec<u8>>, name: &str, bytes: u64) -> Result<(), Error> {
     let shape = [bytes];
     let object = NewObject::dense(name, &shape, DType::U8).compressed(Level::default());
@@ -40,7 +40,7 @@ fn limited(name: &str, value: u64) -> Limits {
     Limits::default().with_named(name, value).unwrap()
 }
 
-/// A file of no objects whose root has so many keys, none of them `attributes`.
+/// Returns a file without objects whose root map has `keys` keys, none of which is `attributes`.
 fn root_of(keys: u16) -> Vec<u8> {
     let [high, low] = keys.to_be_bytes();
     let mut manifest = vec![0xb9, high, low];
@@ -52,7 +52,7 @@ fn root_of(keys: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_root_has_no_more_keys_than_its_readers_allow() {
+fn a_root_with_more_keys_than_the_limit_is_rejected() {
     let (plain, give) = (OpenOptions::default(), attributes());
     let old = root_of(4096);
     let new = append(&old, &plain, &WriteOptions::default(), |w| w.add("x", &[0], &[0_u8; 0]));
@@ -62,7 +62,7 @@ fn a_root_has_no_more_keys_than_its_readers_allow() {
     let new =
         append(&root_of(4095), &plain, &WriteOptions::default(), |w| w.attributes_encoded(&give));
     check(&new.unwrap(), &plain).unwrap();
-    // For readers that allow more.
+    // The new root map has more keys than the default limit allows, so readers need a higher limit.
     let more = limited("keys", 4097);
     let new = append(&old, &plain, &WriteOptions::default().limits(more), |w| {
         w.attributes_encoded(&give)
@@ -70,7 +70,7 @@ fn a_root_has_no_more_keys_than_its_readers_allow() {
     let new = new.unwrap();
     assert_eq!(check(&new, &plain).unwrap_err().rule(), Some("limit-keys"));
     check(&new, &plain.limits(more)).unwrap();
-    // And so without a word, where the file was opened so.
+    // Appending to a file that was opened with a higher limit succeeds without any setting of the writer.
     let again = append(&new, &plain.limits(more), &WriteOptions::default(), |_| Ok(())).unwrap();
     check(&again, &plain.limits(more)).unwrap();
     let less = append(
@@ -83,7 +83,7 @@ fn a_root_has_no_more_keys_than_its_readers_allow() {
 }
 
 #[test]
-fn what_a_file_decodes_to_counts() {
+fn decoded_bytes_of_the_old_file_count_against_the_limit() {
     let total = OpenOptions::default().limits(limited("decoded-total", 1000));
     let begin =
         || Writer::new(Vec::new(), &WriteOptions::default().limits(*total.limit())).unwrap();
@@ -96,7 +96,7 @@ fn what_a_file_decodes_to_counts() {
     let old = writer.finish().unwrap();
     for (bytes, valid) in [(400, true), (401, false)] {
         let new = append(&old, &total, &WriteOptions::default(), |writer| {
-            // What is not compressed is not counted.
+            // The limit on decoded bytes counts only compressed components.
             writer.add("raw", &[500], &[1_u8; 500])?;
             compressed(writer, "b", bytes)
         });
@@ -117,16 +117,17 @@ fn what_a_file_decodes_to_counts() {
     assert_eq!(less("decoded", 599), Err(Some("limit-decoded")));
     assert_eq!(less("manifest", 20), Err(Some("limit-manifest")));
     assert!(less("decoded-total", 600).is_ok() && less("decoded", 600).is_ok());
-    // What is there already counts as what is added.
+    // Components that the old file already holds count against the limit, as added components do.
     let plane = zten_testkit::read_accepted("v12-dense.zt");
     let settings = WriteOptions::default().limits(limited("rank", 1));
     let rejected = append(&plane, &OpenOptions::default(), &settings, |_| Ok(())).unwrap_err();
     assert_eq!(rejected.rule(), Some("limit-rank"));
 }
 
-/// Counts the most that a component can decode to where the manifest of 1.1 does not say how much.
+/// The manifest of generation 1.1 may leave out the decoded size of a compressed component. Such a component counts as the largest
+/// size that its stored bytes can decode to.
 #[test]
-fn what_is_not_said_counts_as_the_most() {
+fn unknown_decoded_sizes_count_as_the_largest_possible() {
     let old = zten_testkit::read_accepted("unsupported-format--v11-zstd.zt");
     let with = |total, bytes| {
         let options = OpenOptions::default().limits(limited("decoded-total", total));
@@ -140,14 +141,14 @@ fn what_is_not_said_counts_as_the_most() {
     assert_eq!(component.decoded_length(), None);
     assert_eq!(with(most + 100, 100), Ok(()));
     assert_eq!(with(most + 100, 101).unwrap_err().rule(), Some("limit-decoded-total"));
-    // What is not compressed can always be added.
+    // An uncompressed component never counts against `decoded-total`, so adding one always succeeds.
     let options = OpenOptions::default().limits(limited("decoded-total", 10));
     let new = append(&old, &options, &WriteOptions::default(), |w| w.add("raw", &[1], &[1_u8]));
     check(&new.unwrap(), &options).unwrap();
 }
 
-/// Readers let a file of more bytes decode to more by default. Appending may make it shorter: here its
-/// root has a head of three bytes where one is enough.
+/// By default, the decoded bytes that readers allow grow with the length of the file. Appending can make a file shorter, and so
+/// lower what is allowed: here the old root map has a head of three bytes where one byte is enough.
 #[test]
 fn a_file_that_becomes_shorter_may_be_rejected() {
     let manifest = |last: u64| {
@@ -178,7 +179,7 @@ fn a_file_that_becomes_shorter_may_be_rejected() {
 }
 
 #[test]
-fn tolerances_stay() {
+fn tolerances_of_the_old_file_do_not_cover_added_objects() {
     let tolerant =
         Tolerance::ALL.iter().fold(OpenOptions::default(), |all, one| all.tolerate(*one));
     let mut tried = [0; 3];
@@ -192,7 +193,7 @@ fn tolerances_stay() {
         }
         let add = |writer: &mut Writer<Vec<u8>>| {
             writer.add("appended", &[1], &[1_u8])?;
-            // What is added is not tolerated.
+            // Tolerances of the old file do not apply to added objects.
             let zeros = NewObject::custom("without zeros", &[0], "quantized_group", &[]);
             assert!(writer.add_object(&zeros, &[]).is_err());
             Ok(())
@@ -219,10 +220,10 @@ fn the_canonical_form_is_not_kept() {
     assert_eq!(misuse.unwrap_err().kind(), ErrorKind::Misuse(Misuse::Append));
 }
 
-/// Every limit that a new file could go beyond is held against what is declared, and one less
-/// than what is written is too few.
+/// Every limit that a new file could exceed is checked when an object is declared. A limit one below what the file needs is
+/// exceeded.
 #[test]
-fn limits_are_held_where_they_are_declared() {
+fn limits_are_checked_when_an_object_is_declared() {
     let deep = Encoded::from_cbor(b"\xa1\x61a\x81\x81\x81\x07".to_vec());
     let write = |limits: Limits| {
         let mut writer = Writer::new(Vec::new(), &WriteOptions::default().limits(limits))?;
@@ -231,7 +232,7 @@ fn limits_are_held_where_they_are_declared() {
         writer.add_object(&object, &[("data", &[7; 700])])?;
         writer.finish()
     };
-    // Component maps have six keys: three, a digest, an encoding and a length.
+    // The map of a component has six keys: the three required keys, a digest, an encoding and a length.
     let cases = [
         ("window", 700),
         ("decoded", 700),
@@ -247,19 +248,19 @@ fn limits_are_held_where_they_are_declared() {
         let limits = limited(name, edge - 1);
         let rejected = write(limits).unwrap_err();
         assert_eq!(rejected.rule(), Some(&*format!("limit-{name}")));
-        // At the end, it would be rejected at a place in the file, or of no object.
+        // An error from the final check of the manifest would have an offset in the file, or would not name an object.
         let early = (rejected.location().object(), rejected.offset()) == (Some(0), None);
         assert_eq!(early, name != "decoded-total", "{name}: rejected before it is written");
         let read = check(&file, &OpenOptions::default().limits(limits)).unwrap_err();
         assert_eq!(read.rule(), rejected.rule(), "a reader rejects it for the same");
     }
-    // A root has two keys, and no reader that allows fewer reads any file.
+    // The root map has two keys, so no reader with a limit of one key could open any file.
     let new = Writer::new(Vec::new(), &WriteOptions::default().limits(limited("keys", 1))).unwrap();
     assert_eq!(new.finish().unwrap_err().rule(), Some("limit-keys"));
 }
 
 #[test]
-fn attributes_count_as_manifest() {
+fn attributes_count_against_the_limit_on_the_manifest() {
     let settings = WriteOptions::default().limits(limited("manifest", 1000));
     let mut writer = Writer::new(Vec::new(), &settings).unwrap();
     let long = Encoded::from_cbor([&b"\xa1\x61a\x59\x04\x00"[..], &[0; 1024]].concat());
@@ -271,9 +272,10 @@ fn attributes_count_as_manifest() {
     check(&writer.finish().unwrap(), &OpenOptions::default()).unwrap();
 }
 
-/// Names change where they stand, whatever their order is then, and the rest of the manifest does not.
+/// Renaming changes only the names in the manifest. All other bytes and the order of the objects stay, even if the names are no
+/// longer sorted.
 #[test]
-fn renamed_objects_keep_all_else() {
+fn renaming_changes_only_names() {
     for generation in [Generation::V1_2, Generation::V2] {
         let options = WriteOptions::default().generation(generation);
         let mut writer = Writer::new(Vec::new(), &options).unwrap();
@@ -284,7 +286,7 @@ fn renamed_objects_keep_all_else() {
         let edit = |new: &dyn Fn(&str) -> Option<&'static str>| {
             let mut writer = Writer::edit(Vec::new(), old.manifest(), &options).unwrap();
             writer.rename(new)?;
-            // What is added then may have a name that has become free.
+            // A new object may take a name that renaming has freed.
             writer.add("b", &[1], &[9_u8])?;
             let kept = usize::try_from(old.manifest().edits_at()).unwrap();
             writer.finish().map(|tail| [&old.bytes()[..kept], &tail].concat())

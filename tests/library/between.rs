@@ -1,4 +1,4 @@
-//! Copies between generations: what a file holds is in the copy, or it is rejected by name.
+//! Tests of copies between generations: a copy has all content of its source, or the copy is rejected with a rule that says why.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ fn copy(file: &[u8], generation: Generation, level: Option<Level>) -> Result<Vec
     copier.file(archive.manifest(), archive.source(), Vec::new(), &settings)
 }
 
-/// Everything that a file says, by names that all generations have in common.
+/// Returns all content of `file`, as texts under keys that are the same in all generations.
 fn content(file: &[u8]) -> BTreeMap<String, Vec<String>> {
     let archive = Archive::from_bytes(file).unwrap();
     let mut content = BTreeMap::new();
@@ -42,7 +42,7 @@ fn content(file: &[u8]) -> BTreeMap<String, Vec<String>> {
                     format!("{:x?}", &*bytes)
                 }
             } else {
-                // What a type that is not known means is not known to be elements.
+                // The elements of an unknown type have no known meaning, so only the stored bytes are compared.
                 format!("{:x?}", slice(file, part.extent().range()))
             };
             let element = if bytes.starts_with("wide") { "index" } else { part.type_name() };
@@ -71,12 +71,12 @@ fn layout<'a>(object: &Tensor<'a>) -> &'a str {
     match object.layout_name() {
         "sparse_csr" => "zt.sparse_csr/1",
         "sparse_coo" => "zt.sparse_coo/1",
-        // 0.1 calls a dense layout so, too.
+        // 0.1 also calls this layout `dense`.
         name => name,
     }
 }
 
-/// Returns the copy of a file in another generation, or a line that says which rule prevents it.
+/// Returns the copy of `file` in generation `to`, or a line with the rule that prevents the copy.
 fn outcome(name: &str, file: &[u8], to: Generation) -> Result<Vec<u8>, String> {
     let levels = [None, Some(Level::default())];
     let [plain, packed] = levels.map(|level| copy(file, to, level));
@@ -100,12 +100,12 @@ fn outcome(name: &str, file: &[u8], to: Generation) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns whether a file can be read, and cannot be written in that generation.
+/// Returns whether `error` means that the file is valid, but cannot be written in generation `to`.
 fn is_inexpressible(error: &Error, to: Generation) -> bool {
     match error.kind() {
         ErrorKind::Inexpressible(generation) => {
             assert_eq!(generation, to);
-            // This reader knows what the file uses.
+            // An error about an unsupported feature would mean that zten could not read the source.
             assert!(!error.is_unsupported(), "{error}");
             true
         }
@@ -113,7 +113,8 @@ fn is_inexpressible(error: &Error, to: Generation) -> bool {
     }
 }
 
-/// Returns the lines of files that cannot be copied. The copies of the others hold what the files do.
+/// Copies each file to generation `to`, and returns a line for each file that cannot be copied. Each copy must have the content of
+/// its source.
 fn rejected(
     files: impl Iterator<Item = zten_testkit::Accepted>,
     (to, back): (Generation, Generation),
@@ -150,7 +151,7 @@ fn rejected(
     rejected
 }
 
-/// Files of generation 2 that cannot be read by themselves, with the rule that says so.
+/// The files of generation 2 that cannot be read without their shards, each with the rule of the error.
 const UNREADABLE: [&str; 6] = [
     "frames-behind-an-encoding.zt read unsupported-encoding",
     "part-of-an-unknown-encoding.zt read unsupported-encoding",
@@ -167,14 +168,14 @@ fn from_1_to_2_and_back() {
     let mut reasons: BTreeSet<&str> =
         found.iter().filter_map(|line| line.split_once(' ')).map(|pair| pair.1).collect();
     for reason in [
-        // Names, and attributes.
+        // Rules about names and attributes.
         "name-form",
         "duplicate-key",
         "cbor-tag",
         "cbor-value",
         "cbor-depth",
         "limit-depth",
-        // Objects.
+        // Rules about objects.
         "components-empty",
         "shape-overflow",
         "dense-roles",
@@ -182,7 +183,7 @@ fn from_1_to_2_and_back() {
         "coo-cell-repeated",
         "unsupported-format",
         "type-storage",
-        // What cannot be read.
+        // Sources that zten cannot read.
         "read unsupported-dtype",
         "read unsupported-encoding",
         "read unsupported-layout",
@@ -201,7 +202,7 @@ fn from_1_to_2_and_back() {
 fn from_2_to_1_2_and_back() {
     let found = rejected(accepted_v2(), (Generation::V1_2, V2));
     let mut wanted = UNREADABLE.to_vec();
-    // 3 bytes of f64, in a layout that is not known.
+    // 3 bytes of `f64`, in a layout that zten does not know.
     wanted.insert(5, "unsupported-format--v2.zt whole-elements");
     assert_eq!(found, wanted);
 }
@@ -213,7 +214,8 @@ fn from_2_to_2() {
     assert_eq!(found, UNREADABLE);
 }
 
-/// A `type` that says nothing in the file and something in the copy would give the elements a meaning.
+/// A `type` that is unknown in the source and known in the target is rejected, because the copy would give the elements a meaning
+/// that they did not have.
 #[test]
 fn unknown_types_get_no_meaning() {
     use LogicalType::{Complex64, F8E4M3Fn};
@@ -239,13 +241,13 @@ fn unknown_types_get_no_meaning() {
             assert_eq!(why.rule(), Some("unsupported-type"), "{name}");
             assert_eq!(why.location(), part.location());
             let wanted = format!(
-                "it can be read, but not written: the `type` is unknown, and would get a \
+                "the file can be read, but not written: the `type` is unknown, and would get a \
                  meaning in {to} in tensor \"w\", component \"data\""
             );
             assert_eq!(why.to_string(), wanted);
         }
     }
-    // The types of 2 come back from 1.2, where they are not known.
+    // 1.2 does not know these types of generation 2, but keeps their names, so that they survive a copy to 1.2 and back.
     for logical in [LogicalType::F8E8M0, LogicalType::F4E2M1] {
         let file = of_type(ElementType::UnknownLogical(logical.name(), U8), v1);
         let second = copy(&file, v2, None).unwrap();
@@ -254,7 +256,7 @@ fn unknown_types_get_no_meaning() {
         assert_eq!(part.element_type(), ElementType::Logical(logical));
         assert_eq!(content(&copy(&second, v1, None).unwrap()), content(&file));
     }
-    // What is unknown in both, and what is known in both.
+    // A type that neither generation knows, and a type that both know.
     for element in [
         ElementType::UnknownLogical("u8", F32),
         ElementType::UnknownLogical("Bool", U8),
@@ -270,7 +272,7 @@ fn unknown_types_get_no_meaning() {
     }
 }
 
-/// A file of one object `w`, which is one element of that type.
+/// Returns a file of `generation` with one object, `w`, of one element of type `element`.
 fn of_type(element: ElementType<'_>, generation: Generation) -> Vec<u8> {
     let settings = WriteOptions::default().generation(generation);
     let mut writer = Writer::new(Vec::new(), &settings).unwrap();
@@ -280,11 +282,11 @@ fn of_type(element: ElementType<'_>, generation: Generation) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Models, which are files of objects of every kind; under Miri a few.
+/// The number of random models: files with objects of every kind. Miri is slow, and checks only a few.
 const MODELS: u64 = if cfg!(miri) { 5 } else { 6000 };
 
 #[test]
-fn generations_become_each_other() {
+fn random_models_survive_copies_to_every_generation() {
     let (mut copied, mut compared) = (0, 0);
     let mut rejected = BTreeMap::<String, u32>::new();
     for seed in 0..MODELS {

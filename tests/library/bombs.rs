@@ -1,4 +1,4 @@
-//! Zstd made to be expensive: rejected, or decoded, in little memory and in linear time.
+//! Tests of zstd frames that are built to be expensive: each is rejected or decoded in little memory and in linear time.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
@@ -12,21 +12,21 @@ use zten_corpus::zstd::{Frame, WINDOW_1_KIB, WINDOW_128_KIB, WINDOW_128_MIB};
 use zten_testkit::generate::packed;
 use zten_testkit::reads;
 
-/// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
+/// Returns a frame with a window of 8 MiB and `blocks` blocks. Each block repeats one byte 128 Ki times.
 fn repeated(blocks: usize) -> Vec<u8> {
-    // The content is not given to `Frame`, which would hold all of it.
+    // `Frame` would keep all content in memory, so it is told that the content is empty.
     let frame = Frame::windowed(13 << 3, 0);
     let block = |frame: Frame, _| frame.block(1, 128 << 10, &[7], &[]);
     (0..blocks).fold(frame, block).end().bytes
 }
 
-/// A frame of so many empty raw blocks.
+/// Returns a frame of `blocks` empty raw blocks.
 fn empty(blocks: usize) -> Vec<u8> {
     let frame = Frame::windowed(WINDOW_1_KIB, 0);
     (0..blocks).fold(frame, |frame, _| frame.raw(&[])).end().bytes
 }
 
-/// Validates a file: the verdict, and the most heap that was in use.
+/// Verifies all content of `file`. Returns the verdict, and the most bytes of heap that were in use at once.
 fn check(file: &[u8], limits: Limits) -> (Result<(), Error>, u64) {
     let mut verdict = Ok(());
     let run = || {
@@ -44,11 +44,12 @@ const FIVE_GIB: u64 = 5 << 30;
 const BLOCKS: usize = (FIVE_GIB >> 17) as usize;
 
 #[test]
-fn bombs_of_five_gib() {
+fn a_frame_of_five_gib_is_rejected_in_little_memory() {
     let frame = repeated(BLOCKS);
     assert!(frame.len() < 165_000);
-    // Declared small, undeclared, and declared honestly: at the first byte too many, at the
-    // limit (lowered here, so that less is decoded), and before anything is.
+    // The same content in three files: with a declared size that is too small, without a declared size, and with the right size.
+    // Decoding ends at the first byte beyond the declared size, ends at the limit (lowered here, so that the test decodes less),
+    // and does not start, in this order.
     let lower = Limits::default().with_decoded(64 << 20);
     for (declared, limits, rule) in [
         (Some(64), Limits::default(), "decoded-size"),
@@ -62,7 +63,7 @@ fn bombs_of_five_gib() {
 }
 
 #[test]
-fn honest_output_takes_a_window() {
+fn declared_output_takes_only_a_window_of_memory() {
     let (verdict, heap) = check(&packed(&repeated(512), Some(64 << 20)), Limits::default());
     verdict.unwrap();
     assert!(heap < 16 << 20, "{heap} bytes of heap for an 8 MiB window");
@@ -70,7 +71,7 @@ fn honest_output_takes_a_window() {
 
 #[test]
 fn memory_follows_the_declared_output() {
-    // 128 MiB of window for 1,000 bytes.
+    // A window of 128 MiB for 1,000 bytes.
     let frame = Frame::windowed(WINDOW_128_MIB, 0).repeat(7, 1000).end().bytes;
     let (verdict, heap) = check(&packed(&frame, Some(1000)), Limits::default());
     verdict.unwrap();
@@ -78,27 +79,27 @@ fn memory_follows_the_declared_output() {
 }
 
 #[test]
-fn empty_blocks_are_passed_over() {
+fn many_empty_blocks_are_decoded_in_linear_time() {
     let (verdict, heap) = check(&packed(&empty(300_000), Some(0)), Limits::default());
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap");
 }
 
-/// Frames of one empty block each.
+/// Returns `count` frames, each of one empty block.
 fn frames(count: usize) -> Vec<u8> {
     empty(1).repeat(count)
 }
 
 #[test]
-fn empty_frames_are_passed_over() {
+fn many_empty_frames_are_decoded_in_linear_time() {
     let (verdict, heap) = check(&packed(&frames(50_000), Some(0)), Limits::default());
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap");
 }
 
-/// Each read may be a system call.
+/// Each read may be a system call, so many small blocks must share one read.
 #[test]
-fn small_blocks_are_not_read_one_by_one() {
+fn small_blocks_share_reads() {
     for frames in [empty(3000), frames(1000)] {
         let file = packed(&frames, Some(0));
         let archive = Archive::from_bytes(&file).unwrap();
@@ -116,22 +117,21 @@ fn small_blocks_are_not_read_one_by_one() {
     }
 }
 
-/// A frame of one compressed block, of a window of 128 KiB.
+/// Returns a frame with a window of 128 KiB and one compressed block with the bytes `content`.
 fn block(content: &[u8]) -> Vec<u8> {
     Frame::windowed(WINDOW_128_KIB, 0).compressed(content, &[]).end().bytes
 }
 
-/// Blocks whose tables and streams ask for more than the block may make. Each is rejected within
-/// 96 KiB and what the block itself takes, twice, and the window, three times; decoders from
-/// elsewhere take more.
+/// Blocks whose tables and streams claim more than one block may decode to. Each block is rejected with at most 96 KiB of heap,
+/// plus twice the block and three times the window. Other decoders allocate what the block claims.
 #[test]
-fn tables_and_streams_are_not_believed() {
-    // A table of literals lengths that goes on with zeros to the end of the block.
+fn claims_of_tables_and_streams_allocate_nothing() {
+    // A table of literal lengths that consists of zeros up to the end of the block.
     let mut zeros = vec![0x00, 0x01, 0x80, 0x10, 0xfe];
     zeros.resize(128 << 10, 0xff);
-    // As many sequences as can be told.
+    // The largest number of sequences that a block can declare.
     let sequences = [0x00, 0xff, 0xff, 0xff, 0x54, 0, 0, 0, 0x80];
-    // Four streams of 200,000 bits each, one a literal, for 100 literals.
+    // Four streams of 200,000 bits, one bit a literal, in a block that declares 100 literals.
     let stored = 100_000_u64;
     let mut literals = (2 | 3 << 2 | 100 << 4 | stored << 22_u64).to_le_bytes()[..5].to_vec();
     literals.extend([0x80, 0x10]);

@@ -53,7 +53,7 @@ fn dense<'a>(name: &'a str, components: &'a [RawComponent<'a>]) -> RawObject<'a>
     RawObject { name, shape, layout, layout_name, attributes, components, source_offset }
 }
 
-/// The file of 8 bytes of a header, two floats and a byte.
+/// Returns a file of 17 bytes: a header of 8 bytes, two `f32` numbers, and a byte.
 fn file() -> Vec<u8> {
     let mut file = vec![0; 8];
     file.extend([1.5_f32, -2.0].map(f32::to_le_bytes).concat());
@@ -112,7 +112,7 @@ fn the_first_finding_of_a_rule_is_kept_and_the_others_are_counted() {
 }
 
 #[test]
-fn an_archive_is_what_a_parser_says() {
+fn an_archive_has_what_its_parser_pushed() {
     let custom = [RawComponent {
         role: "codes",
         offset: 16,
@@ -130,7 +130,7 @@ fn an_archive_is_what_a_parser_says() {
         components: &custom,
         source_offset: 1,
     };
-    // Both orders of names: a sorted list, and one that is not.
+    // Names in sorted order take another path through the builder than unsorted names.
     for (first, objects) in
         [("a", [dense("a", &floats), unknown]), ("c", [dense("c", &floats), unknown])]
     {
@@ -164,7 +164,7 @@ fn an_archive_is_what_a_parser_says() {
         );
         let misuse = tensor.as_slice::<f32>().unwrap_err().kind();
         assert_eq!(misuse, ErrorKind::Misuse(Misuse::NotInMemory));
-        // A file that is shorter than it was: nothing beyond its end is read, and nothing of it is borrowed.
+        // The file has become shorter since it was parsed. Bytes beyond its end are neither read nor borrowed.
         let short = opened(file()[..15].to_vec(), parse(&DISJOINT, &objects).unwrap());
         let tensor = short.get(first).unwrap();
         assert!(tensor.as_slice::<f32>().is_err() && tensor.to_vec::<f32>().is_err());
@@ -173,7 +173,7 @@ fn an_archive_is_what_a_parser_says() {
 }
 
 #[test]
-fn what_a_view_needs_is_checked_whatever_is_said() {
+fn the_builder_checks_every_fact_that_views_need() {
     let rejected = |component: RawComponent<'_>| {
         let components = [component];
         parse(&DISJOINT, &[dense("a", &components)]).unwrap_err().rule()
@@ -209,7 +209,7 @@ fn what_a_view_needs_is_checked_whatever_is_said() {
 }
 
 #[test]
-fn rules_for_all_tensors_are_those_of_the_format() {
+fn each_format_has_its_own_rules_for_all_tensors() {
     let (data, other) = ([DATA], [RawComponent { offset: 9, ..DATA }]);
     let parsed = |format, names: [&'static str; 2], second| {
         let objects = [dense(names[0], &data), dense(names[1], second)];
@@ -225,7 +225,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
         assert_eq!(parsed(&IDENTICAL, names, &other), Err(("blob-overlap", Some(1))));
         assert_eq!(parsed(&ANY, names, &other), Ok(()));
     }
-    // Shared bytes count as often as they are read.
+    // A blob that several components share counts against the limit once for each component.
     let limits = Limits::default().with_decoded_total(17);
     let options = OpenOptions::default().limits(limits);
     for (format, second) in [(&IDENTICAL, &data), (&ANY, &other)] {
@@ -256,7 +256,7 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
             builder
         };
         let wanted = (Some("wrong".to_owned()), Some(wanted));
-        // A tensor that is invalid by itself. Every later call returns the same error with the same names.
+        // An invalid tensor makes the builder fail. Every later call returns the same error with the same names.
         let mut builder = begin();
         let error = builder.push(&at("wrong", &beyond, 7)).unwrap_err();
         assert_eq!((error.rule(), place(&error)), (Some("blob-bounds"), wanted.clone()));
@@ -264,7 +264,7 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
             assert_eq!(again.as_ref().map_err(place), Err(wanted.clone()));
         }
         assert_eq!(place(&builder.finish().unwrap_err()), wanted);
-        // A name that another tensor has.
+        // A name that an earlier tensor already has.
         let mut builder = begin();
         builder.push(&at("wrong", &data, 6)).unwrap();
         builder.push(&at("a", &data, 8)).unwrap();
@@ -293,9 +293,9 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
     assert_eq!(place(&error), (Some("a".to_owned()), None));
 }
 
-/// A parser whose calls are rejected leaves nothing in an archive.
+/// After a call of the builder was rejected, `finish` returns the error, and no archive.
 #[test]
-fn nothing_is_taken_after_an_error() {
+fn a_failed_builder_accepts_nothing_more() {
     let (options, data) = (OpenOptions::default(), [DATA]);
     let wrong = RawObject { attributes: Some(b"\xa1"), ..dense("a", &data) };
     let mut builder = Builder::new(&ANY, 0..8, 17, &options).unwrap();
@@ -312,7 +312,7 @@ fn nothing_is_taken_after_an_error() {
 }
 
 #[test]
-fn a_header_lies_in_the_file_and_has_no_canonical_form() {
+fn a_header_is_within_its_file_and_has_no_canonical_form() {
     let options = OpenOptions::default();
     assert!(Builder::new(&ANY, 17..17, 17, &options).is_ok());
     for header in [0..18, 18..18, core::ops::Range { start: 8, end: 7 }, 0..u64::MAX] {
@@ -326,10 +326,10 @@ fn a_header_lies_in_the_file_and_has_no_canonical_form() {
     }
 }
 
-/// Enough names for about 70 pairs of the same 32 bits of hash.
+/// Enough names that about 70 pairs of them have the same 32-bit hash.
 #[test]
 #[cfg_attr(miri, ignore = "it takes too long")]
-fn names_of_one_hash_are_told_apart() {
+fn names_with_equal_hashes_are_told_apart() {
     let options = OpenOptions::default();
     let push = |names: &mut dyn Iterator<Item = u32>| {
         let mut builder = Builder::new(&DISJOINT, 0..8, 17, &options).unwrap();
@@ -369,8 +369,8 @@ fn bools_break_the_rule_of_the_format() {
 /// The array `[[0, 1, 2], [3, 4, 5]]` as big-endian `u16` in column-major order.
 const COLUMNS: [u8; 12] = [0, 0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5];
 
-/// An archive of one array of 2 × 3 `u16`, in column-major order and big-endian, behind three bytes of a header of its
-/// own; `change` changes the compressed bytes.
+/// Returns an archive of one array of 2 × 3 `u16`, big-endian and in column-major order, after a header of three bytes. `change`
+/// may alter the compressed bytes.
 fn columns(
     encoding: Encoding,
     change: impl FnOnce(&mut Vec<u8>, &mut RawComponent<'_>),
@@ -378,7 +378,7 @@ fn columns(
     columns_within(Limits::default(), encoding, change)
 }
 
-/// The same, opened with those limits.
+/// Returns the archive of `columns`, opened with `limits`.
 fn columns_within(
     limits: Limits,
     encoding: Encoding,
@@ -404,14 +404,14 @@ fn columns_within(
     raw.stored_length = file.len() as u64 - raw.offset;
     let options = OpenOptions::default().limits(limits);
     let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options).unwrap();
-    // All elements take 12 bytes.
+    // The elements take 12 bytes in each storage type.
     let shape = [2, 6 / u64::from(raw.storage.width())];
     builder.push(&RawObject { shape: &shape, ..dense("a", &[raw]) }).unwrap();
     opened(file, builder.finish().unwrap())
 }
 
 #[test]
-fn columns_are_handed_out_as_rows() {
+fn column_major_arrays_are_read_in_row_major_order() {
     for encoding in [Encoding::Raw, Encoding::Deflate] {
         let archive = columns(encoding, |_, _| ());
         archive.verify().unwrap();
@@ -453,16 +453,17 @@ fn columns_are_handed_out_as_rows() {
     }
 }
 
-/// Whatever the shape, wherever chunks and buffers end: within a row, and within an element that takes two numbers.
+/// Arrays in column-major order are read correctly, whatever their shape is and wherever a chunk or buffer ends: within a row, or
+/// within an element that consists of two numbers.
 #[test]
-fn columns_of_any_shape_are_read_in_pieces() {
+fn column_major_arrays_of_any_shape_are_read_in_pieces() {
     let shapes: [&[u64]; 5] = [&[3, 4], &[2, 3, 4], &[1, 5, 1, 3, 1], &[7, 1], &[1, 1, 1]];
     for (shape, logical) in
         shapes.into_iter().flat_map(|it| [(it, None), (it, Some(LogicalType::Complex64))])
     {
         let numbers = if logical.is_some() { 2 } else { 1 };
         let count = shape.iter().product::<u64>();
-        // Each element is its place in row-major order.
+        // Each element is its index in row-major order.
         let element =
             |place: u64| [f32::from(u16::try_from(place).unwrap()), -1.0][..numbers].to_vec();
         let bytes = |places: &mut dyn Iterator<Item = u64>| -> Vec<u8> {
@@ -506,7 +507,7 @@ fn columns_of_any_shape_are_read_in_pieces() {
     }
 }
 
-/// An archive of one array of `i16`, each of which is its place in the blob, big-endian or not.
+/// Returns an archive of one array of `i16` with the strides `strides`. Each element is its index in the blob.
 fn strided(
     (shape, strides): (&[u64], &[u64]),
     byte_order: ByteOrder,
@@ -543,9 +544,9 @@ const STRIDES: [(&[u64], &[u64], &[i16]); 9] = [
     (&[2, 2], &[2, 1], &[0, 1, 2, 3]),
 ];
 
-/// Elements that are permuted, lie apart or are repeated, wherever chunks end.
+/// Strided elements come out in row-major order, whether the strides permute, spread or repeat elements, and wherever a chunk ends.
 #[test]
-fn strides_are_read_as_rows() {
+fn strided_elements_are_read_in_row_major_order() {
     for (shape, strides, wanted) in STRIDES {
         for byte_order in [ByteOrder::Little, ByteOrder::Big] {
             for limits in [Limits::default(), Limits::default().with_chunk(16)] {
@@ -577,7 +578,7 @@ fn strides_are_read_as_rows() {
 }
 
 #[test]
-fn strides_are_held_against_the_limits() {
+fn strided_components_count_against_the_limits() {
     let of = |shape: &'static [u64], strides: &'static [u64], limits: Limits| {
         let archive = strided((shape, strides), ByteOrder::Little, limits)?;
         archive.tensor("a")?.to_vec::<i16>()
@@ -591,22 +592,22 @@ fn strides_are_held_against_the_limits() {
         Err(Some("limit-decoded-total"))
     );
     assert!(of(&[4], &[0], limits.with_decoded_total(8)).is_ok());
-    // The blob is held, and counts if it is what takes more.
+    // The reader holds the whole blob in memory, so the limit counts the blob if it is larger than the elements.
     assert_eq!(rule(of(&[2], &[4], limits.with_decoded(9))), Err(Some("limit-decoded")));
     assert!(of(&[2], &[4], limits.with_decoded(10).with_decoded_total(0)).is_ok());
-    // Nothing is allocated for what is claimed.
+    // The claimed size is checked against the limit before anything is allocated.
     let large: &[u64] = &[1 << 40];
     assert_eq!(rule(of(large, &[0], limits)), Err(Some("limit-decoded")));
     assert_eq!(rule(of(&[1 << 40, 1 << 40], &[0, 0], limits)), Err(Some("shape-overflow")));
 }
 
-/// A component of numbers of 16 bits with those strides.
+/// Returns a component of 16-bit numbers with a blob of `length` bytes and the strides `strides`.
 fn with_strides(length: u64, strides: &[u64]) -> RawComponent<'_> {
     RawComponent { strides: Some(strides), ..RawComponent::raw(StorageType::I16, 8, length) }
 }
 
 #[test]
-fn strides_have_the_blob_that_they_need() {
+fn the_blob_of_a_strided_component_must_hold_all_elements() {
     let options = OpenOptions::default();
     let push = |shape: &[u64], raw: RawComponent<'_>| {
         let mut builder = Builder::new(&DISJOINT, 0..8, 100, &options).unwrap();
@@ -632,9 +633,9 @@ fn strides_have_the_blob_that_they_need() {
     assert_eq!(push(&[2], RawComponent { strides: Some(&[2]), ..packed }), misuse);
 }
 
-/// Bytes between bools may be anything; bools are checked wherever they lie.
+/// A strided array of bools: the bytes between its elements may have any value, and each element must be 0 or 1.
 #[test]
-fn bools_that_lie_apart() {
+fn strided_bools_are_validated_and_gaps_are_not() {
     for (bytes, is_valid) in [([1, 7, 0], true), ([1, 0, 7], false)] {
         let file = [&[0; 8][..], &bytes].concat();
         let options = OpenOptions::default();
@@ -651,7 +652,7 @@ fn bools_that_lie_apart() {
 /// A checksum whose range is larger than the component's blob is verified before the whole component is read, but not
 /// before a slice is read, which would make each slice as expensive as the range.
 #[test]
-fn checksums_of_more_than_a_blob() {
+fn a_checksum_may_cover_more_than_one_blob() {
     let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&[1, 2, 3, 4]);
     let built = |checksum: u32, range: [u64; 2]| {
         let options = OpenOptions::default();
@@ -773,7 +774,7 @@ fn shared_checksums_are_verified_once() {
 
 /// Reading a small view into a large storage takes memory for the elements of the view, not for the storage.
 #[test]
-fn elements_that_lie_far_apart_take_little_memory() {
+fn memory_follows_the_elements_and_not_their_distance() {
     let options = OpenOptions::default();
     let large = 16_u32 << 20;
     let numbers: Vec<u8> = (0..large / 4).flat_map(u32::to_be_bytes).collect();
@@ -823,9 +824,10 @@ fn elements_that_lie_far_apart_take_little_memory() {
     }
 }
 
-/// A flipped bit is not the fault of what wrote the file.
+/// If the checksum is wrong, an invalid bool is reported as damage, because the program that wrote the file did not write that
+/// bool.
 #[test]
-fn a_wrong_bool_is_damage_where_the_checksum_is_wrong() {
+fn an_invalid_bool_is_damage_if_the_checksum_is_wrong() {
     for encoding in [Encoding::Raw, Encoding::Deflate] {
         for (checksum, wanted) in [(None, "test-bool"), (Some(7), "test-crc")] {
             let archive = columns(encoding, |_, raw| {
@@ -841,7 +843,7 @@ fn a_wrong_bool_is_damage_where_the_checksum_is_wrong() {
 }
 
 #[test]
-fn what_a_stream_has_is_what_was_said() {
+fn a_stream_must_decode_to_the_declared_size() {
     let rejected = |encoding, change: &dyn Fn(&mut Vec<u8>, &mut RawComponent<'_>)| {
         let archive = columns(encoding, change);
         let verified = archive.verify().unwrap_err().rule();
@@ -869,8 +871,8 @@ fn what_a_stream_has_is_what_was_said() {
 }
 
 #[test]
-fn long_streams_are_decoded_as_they_were() {
-    // Stored, compressed, and with matches as far back as they reach.
+fn long_streams_are_decoded_completely() {
+    // The content is stored raw, compressed, and compressed with matches at the largest distance.
     let mut random = fastrand::Rng::with_seed(5);
     let noise: Vec<u8> = (0..70_000).map(|_| random.u8(..)).collect();
     let text: Vec<u8> = (0..300_000_u32).flat_map(|x| (x / 7).to_le_bytes()).collect();
@@ -929,7 +931,7 @@ fn components_may_be_in_other_files() {
     assert_eq!(shards.verify().unwrap_err().rule(), Some("unsupported-shard"));
     let finder = find(&[both[0].clone(), ("other", file()[1..].to_vec())]);
     assert_eq!(manifest.bind_shards(&finder).unwrap_err().rule(), Some("shard-length"));
-    // An archive that has its shards.
+    // Makes the archive own its shards.
     let archive = archive.find_shards(&find(&both)).unwrap();
     assert_eq!(archive.tensor("b").unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
     assert_eq!(archive.verify().unwrap().components(), 2);

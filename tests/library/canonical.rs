@@ -14,12 +14,12 @@ fn canonical_v2() -> WriteOptions {
     WriteOptions::default().generation(Generation::V2).canonical()
 }
 
-/// Validates that a file is canonical, all of it.
+/// Checks that all of `file` is valid and in canonical form.
 fn validate(file: &[u8]) -> Result<(), Error> {
     check(file, &OpenOptions::default().canonical())
 }
 
-/// Everything that can be read of a file, in the order of its manifest.
+/// Returns all content of a file as texts, in the order of the manifest.
 fn content(file: &[u8]) -> Vec<String> {
     let archive = Archive::from_bytes(file).unwrap();
     let mut content = vec![spelled(archive.attributes())];
@@ -34,7 +34,7 @@ fn content(file: &[u8]) -> Vec<String> {
     content
 }
 
-/// Attributes, with their values as the file spells them.
+/// Returns attributes as text, with each value as the bytes that encode it in the file.
 fn spelled(attributes: Attributes<'_>) -> String {
     format!("{:?}", attributes.map(|(key, item)| (key, item.as_bytes())).collect::<Vec<_>>())
 }
@@ -50,14 +50,14 @@ fn unknown_fields_of_0_1_become_attributes() {
 }
 
 #[test]
-fn no_bit_of_a_canonical_file_is_free() {
+fn every_flipped_bit_invalidates_or_changes_a_canonical_file() {
     let (mut files, mut flips) = (0, 0);
     let all = accepted().chain(accepted_v2().filter(|_| !cfg!(miri)));
     for Accepted { name, bytes, .. } in all.filter(|file| file.name.starts_with("canonical--")) {
         validate(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         let before = content(&bytes);
         let mut file = bytes.clone();
-        // Every bit of what is not padding, and some of that.
+        // Flips every bit outside of padding, and every bit of the padding next to other content.
         let near = |at: usize| {
             bytes[at.saturating_sub(64)..(at + 65).min(bytes.len())].iter().any(|byte| *byte != 0)
         };
@@ -108,16 +108,17 @@ fn cbor_that_is_not_deterministic_is_reported_before_other_rules() {
 }
 
 #[test]
-fn a_dtype_that_would_be_a_type_beside_another_is_rejected() {
+fn a_dtype_that_would_become_a_second_type_is_rejected() {
     let data = component("complex64", 64, 8);
     let valid = v1("1.1.0", vec![("x", dense_object(&[1], data))]).start(128);
     let wrong = valid.clone().set("x:data/type", text("foo"));
     validate(&zten_testkit::canonical(&valid.build("").bytes).unwrap()).unwrap();
     let error = zten_testkit::canonical(&wrong.build("").bytes).unwrap_err();
-    assert!(error.to_string().contains("there is another `type` already"));
+    assert!(error.to_string().contains("the component has another `type`"));
 }
 
-/// Two objects of the same bytes, all at once or in pieces.
+/// Writes two objects with equal bytes. If `announced` is a SHA-256, the bytes come in pieces with this announcement; otherwise
+/// they come in one call.
 fn twice(settings: &WriteOptions, announced: Option<&[u8; 32]>) -> Result<Vec<u8>, Error> {
     let mut writer = Writer::new(Vec::new(), settings)?;
     let data: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
@@ -134,7 +135,7 @@ fn twice(settings: &WriteOptions, announced: Option<&[u8; 32]>) -> Result<Vec<u8
 }
 
 #[test]
-fn equal_bytes_share_a_blob_where_that_is_asked_for() {
+fn equal_bytes_share_a_blob_on_request() {
     let own = WriteOptions::default().generation(Generation::V2);
     let data: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
     let sha256 = sha256(&data);
@@ -149,10 +150,12 @@ fn equal_bytes_share_a_blob_where_that_is_asked_for() {
             assert_eq!(offsets.len(), blobs);
         }
     }
-    // What is announced has to be what comes; 1.2 shares nothing.
+    // Bytes that do not have the announced SHA-256 are rejected. Files of 1.2 never share blobs, so the announcement has no effect
+    // there.
     assert!(twice(&own.sharing(), Some(&[7; 32])).is_err());
     assert!(twice(&WriteOptions::default().sharing(), None).is_err());
-    // In pieces and not announced, the second is found too late.
+    // Without an announcement, the writer learns only after the last piece that the blob equals an earlier one. That is too late to
+    // share the blob.
     let mut writer = Writer::new(Vec::new(), &canonical_v2()).unwrap();
     let mut write = |name| {
         let mut object = writer.begin(name, &[2], DType::U8).unwrap();
@@ -171,9 +174,9 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     core::array::from_fn(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap())
 }
 
-/// The parts of one object may be as many as the manifest has bytes for.
+/// The number of components of one object is bounded only by the size of the manifest, so the check of their order must be linear.
 #[test]
-fn many_parts_of_one_object_are_validated_in_little_time() {
+fn many_parts_of_one_object_are_validated_in_linear_time() {
     let roles: Vec<_> = (0..60_000).map(|part| format!("{part:06}")).collect();
     let parts: Vec<_> =
         roles.iter().map(|role| NewComponent::of_bytes(role, DType::U8, 0)).collect();
@@ -187,6 +190,6 @@ fn many_parts_of_one_object_are_validated_in_little_time() {
     };
     let (any, canonical) =
         (opened(&OpenOptions::default()), opened(&OpenOptions::default().canonical()));
-    // Looking for each part from the first one on takes hundreds of times as long.
+    // A check that searched the parts from the first one for each part would take hundreds of times as long.
     assert!(canonical < any * 100, "{canonical:?} beside {any:?}");
 }

@@ -1,4 +1,5 @@
-//! The check of a whole archive: which error decides the verdict, what an observer hears, and several threads.
+//! Tests of the check of a whole archive: which error decides the verdict, what an observer is told, and the same results on
+//! several threads.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -44,7 +45,7 @@ fn file(kinds: &[Kind]) -> Vec<u8> {
     stored(kinds, false)
 }
 
-/// Returns a file as [`file`] does, whose last object comes first in the file if `is_turned`.
+/// Returns the same file as [`file`]. If `is_turned` is true, the blob of the last object comes first in the file.
 fn stored(kinds: &[Kind], is_turned: bool) -> Vec<u8> {
     let blobs = kinds.iter().map(|kind| match kind {
         Good | Unknown => (0..16).collect(),
@@ -82,14 +83,14 @@ fn open(kinds: &[Kind], limits: Limits) -> Archive<InMemory<Vec<u8>>> {
     OpenOptions::default().limits(limits).from_bytes(file(kinds)).unwrap()
 }
 
-/// The rule and the object of the error that decides the verdict.
+/// Returns the rule and the object of the error that decides the verdict.
 fn fault(report: &Report<'_>) -> Option<(&'static str, Option<u32>)> {
     let fault = report.fault()?;
     Some((fault.error().rule().unwrap_or("none"), fault.object()))
 }
 
 #[test]
-fn the_most_important_error_decides_wherever_it_is() {
+fn the_most_important_error_decides_the_verdict() {
     let one = Limits::default().with_decoded(1);
     let (unknown, limit, bad) = ("unsupported-digest", "limit-decoded", "bool-value");
     for (kinds, wanted) in [
@@ -122,9 +123,9 @@ fn the_most_important_error_decides_wherever_it_is() {
     assert_eq!((finding.object.as_deref(), finding.verdict), (Some("000"), Verdict::Unsupported));
 }
 
-/// The limit on a whole file, or an error of the source, leaves the rest of the file unread.
+/// An exceeded limit of the whole file ends the check, as an error of the source does. The rest of the file is not read.
 #[test]
-fn what_cannot_be_read_on_ends_the_check() {
+fn an_exceeded_total_or_a_failed_source_ends_the_check() {
     let archive =
         open(&[Unknown, Packed, Packed, BadBool], Limits::default().with_decoded_total(20));
     let report = check(&archive, &mut ());
@@ -140,7 +141,7 @@ fn what_cannot_be_read_on_ends_the_check() {
     assert_eq!((fault(&report), report.verdict()), (Some(("none", Some(2))), Verdict::Error));
 }
 
-/// Hears everything, and leaves out the objects with a name in `skipped`.
+/// An observer that records every call, and skips the objects whose names are in `skipped`.
 #[derive(Default)]
 struct Listener {
     skipped: Vec<&'static str>,
@@ -200,7 +201,7 @@ fn skipped_objects_are_not_read() {
 }
 
 #[test]
-fn content_comes_once_and_in_order() {
+fn observers_get_content_once_and_in_order() {
     let kinds = [Packed, Unknown, Good];
     let archive = open(&kinds, Limits::default().with_chunk(16));
     let bytes = file(&kinds);
@@ -229,10 +230,10 @@ fn content_comes_once_and_in_order() {
 }
 
 #[test]
-fn errors_are_listed_and_tolerated_as_the_observer_says() {
+fn observers_decide_which_errors_are_listed_and_tolerated() {
     let archive = open(&[Unknown, BadBool, Unknown, BadBool, Good], Limits::default());
     let listed = |report: &Report<'_>| report.objects().map(|(at, _)| at).collect::<Vec<_>>();
-    // Errors that no one will report take no memory.
+    // An observer that does not collect errors makes the report keep only the first ones, so that errors take no memory.
     assert_eq!(listed(&check(&archive, &mut ())), [0, 1]);
     let mut all = Listener { lists_all: true, ..Listener::default() };
     let report = check(&archive, &mut all);
@@ -250,7 +251,7 @@ fn errors_are_listed_and_tolerated_as_the_observer_says() {
     assert_eq!(check(&archive, &mut lenient).verdict(), Verdict::Tolerated);
 }
 
-/// An observer that ends the check makes no file valid.
+/// If an observer ends the check, the verdict is an error and never "valid".
 #[test]
 fn an_error_of_the_observer_is_an_error_of_the_file() {
     let archive = open(&[Unknown, Good, BadBool], Limits::default());
@@ -285,7 +286,7 @@ fn a_missing_shard_is_reported_unless_an_object_is_invalid() {
         let files = Files { root: archive.source(), shards: &shards };
         let subject = Subject::with_shards(archive.manifest(), &files);
         assert_eq!(fault(&check(subject, &mut ())), Some(wanted));
-        // The shard is missing as a whole, even if no object in it is checked.
+        // The error of a missing shard is about the whole file, so it is reported even if no checked object is in that shard.
         let mut listener = Listener { skipped: vec!["a"], ..Listener::default() };
         let report = check(subject, &mut listener);
         let wanted = if third == 1 { ("unsupported-shard", None) } else { wanted };
@@ -295,7 +296,7 @@ fn a_missing_shard_is_reported_unless_an_object_is_invalid() {
     }
 }
 
-/// A shard that was found is never taken as verified because its verification was left out.
+/// A check that leaves out the verification of shards does not mark the shards as verified.
 #[test]
 fn shards_are_verified_before_the_check() {
     let shard = zten_testkit::read("v2/shards/dense-s.zt");
@@ -343,7 +344,7 @@ static FORMAT: FileFormat = FileFormat::new(
     },
 );
 
-/// Opens a file of a bool `value`, about which opening finds `rows`.
+/// Opens a file of a single bool with the byte `value`. Opening the file reports a finding of each rule in `rows`.
 fn with_findings(value: u8, rows: &[&'static Row]) -> Archive<InMemory<Vec<u8>>> {
     let options = OpenOptions::default();
     let mut builder = Builder::new(&FORMAT, 0..8, 9, &options).unwrap();
@@ -367,7 +368,7 @@ fn with_findings(value: u8, rows: &[&'static Row]) -> Archive<InMemory<Vec<u8>>>
 }
 
 #[test]
-fn what_opening_found_counts_with_the_content() {
+fn findings_of_opening_count_in_the_report() {
     let [note, unsupported, limit, invalid] = [&NOTE, &UNSUPPORTED, &LIMIT, &INVALID];
     for (value, rows, wanted, verdict) in [
         (1, &[note][..], None, Verdict::Valid),
@@ -382,7 +383,7 @@ fn what_opening_found_counts_with_the_content() {
         assert_eq!((fault(&report).map(|(rule, _)| rule), report.verdict()), (wanted, verdict));
         let of_opening = report.fault().is_some_and(|fault| fault.is_of_opening());
         assert_eq!(of_opening, wanted.is_some() && value == 1);
-        // Verifying is about the content alone.
+        // Findings of opening do not change the verdict on the content.
         assert_eq!(report.into_result().is_ok(), value == 1);
         assert_eq!(archive.verify().is_ok(), value == 1);
         let opening = Report::of_opening(archive.manifest(), &());
@@ -394,7 +395,7 @@ fn what_opening_found_counts_with_the_content() {
     assert_eq!(report.verdict(), Verdict::Unsupported);
 }
 
-/// Runs the calls on three threads, in reverse order, and leaves out the number `left_out`.
+/// A host that runs the jobs on three threads, in reverse order, and leaves out job number `left_out`.
 struct Reversed {
     left_out: Option<u32>,
 }
@@ -413,19 +414,19 @@ impl Threads for Reversed {
     }
 }
 
-/// The parts of a report that a caller sees.
+/// Returns the parts of a report that its public methods give.
 fn seen(report: &Report<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
     let objects = report.objects().map(|(at, error)| (at, error.kind(), error.offset()));
     (fault(report), report.summary(), objects.collect::<Vec<_>>())
 }
 
 #[test]
-fn several_threads_report_what_one_does() {
+fn several_threads_give_the_report_of_one() {
     let mut rng = Rng::with_seed(5);
     let (mut verdicts, mut limited) = ([0; 3], 0);
     for round in 0..300 {
         let count = rng.usize(0..24);
-        // Most files have no more than one kind with an error.
+        // Most files get errors of at most one kind, as real files do.
         let odd = *rng.choice(&KINDS).unwrap();
         let kind = |rng: &mut Rng| match rng.u8(0..8) {
             0 => *rng.choice(&KINDS).unwrap(),
@@ -502,16 +503,16 @@ fn a_check_in_the_order_of_the_file_has_the_same_report() {
     assert!(turned > 50, "{turned}");
 }
 
-/// Content is passed on by one thread, in order.
+/// A reader of content on one thread passes the chunks on in order.
 #[test]
-fn content_is_not_taken_from_several_threads() {
+fn content_is_passed_on_by_one_thread() {
     let archive = open(&[Good, Packed, Good], Limits::default());
     let mut listener = Listener { takes_content: true, ..Listener::default() };
     let report = check_on(&Reversed { left_out: None }, &archive, &mut listener);
     assert_eq!((report.verdict(), listener.chunks.len()), (Verdict::Valid, 3));
 }
 
-/// Work that is not a check has the same results on several threads.
+/// Jobs of the pool other than a check have the same results on one thread and on several.
 #[test]
 fn results_do_not_depend_on_threads() {
     let kinds = [Packed, Unknown, Packed, BadBool, Packed];
@@ -531,9 +532,9 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-/// A host that drives the check itself gets the same report.
+/// A host that calls the steps of a check itself gets the same report as `check`.
 #[test]
-fn the_steps_of_a_check_are_the_check() {
+fn single_steps_give_the_report_of_a_check() {
     for kinds in [&[Good, Unknown, Packed][..], &[Unknown, BadBool, Good], &[]] {
         let archive = open(kinds, Limits::default());
         let mut steps = Check::new(&archive, &());
@@ -546,7 +547,7 @@ fn the_steps_of_a_check_are_the_check() {
         }
         let bad = kinds.iter().position(|kind| *kind == BadBool);
         assert_eq!(done, bad.map_or(kinds.len(), |bad| bad + 1));
-        // An object that does not exist is no error, and nothing is checked after the end.
+        // A step for an object that does not exist is no error. After the check has ended, no further step runs.
         let is_over = steps.object(1000, &mut ()).is_break();
         assert_eq!(is_over, bad.is_some());
         assert_eq!(seen(&steps.finish(&())), seen(&check(&archive, &mut ())));

@@ -1,5 +1,6 @@
-//! Documents are true: the clauses that errors cite have an anchor in `docs/format.md`, in the section that
-//! names the rule; the rules it names exist, and its listings are the files; `docs/limits.md` has the defaults.
+//! Tests that compare documents with the code: each clause that an error cites has an anchor in `docs/format.md`, in the section
+//! that names the rule. The rules that the section names exist. The listings of files match the files, and `docs/limits.md` has the
+//! true defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +13,7 @@ const FORMAT: &str = include_str!("../../docs/format.md");
 const DECISIONS: &str = include_str!("../../docs/decisions.md");
 const LIMITS: &str = include_str!("../../docs/limits.md");
 
-/// The anchors of clauses: of `v1.1 I.2, v1.2 §5 step 4, §6` they are `v1.1-I.2`, `v1.2-5-step-4` and `v1.2-6`.
+/// Returns the anchors of clauses: `v1.1-I.2`, `v1.2-5-step-4` and `v1.2-6` for `v1.1 I.2, v1.2 §5 step 4, §6`.
 fn anchors_of(clauses: &str) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     let mut document = String::new();
@@ -22,7 +23,7 @@ fn anchors_of(clauses: &str) -> Vec<String> {
             document = format!("v{version}");
             rest
         } else if first == "RFC" {
-            // One anchor for all of it.
+            // All sections of an RFC share one anchor.
             document = format!("rfc{}", rest.split(' ').next().unwrap());
             anchors.push(document.clone());
             continue;
@@ -30,7 +31,7 @@ fn anchors_of(clauses: &str) -> Vec<String> {
             anchors.push(part.replace(' ', "-"));
             continue;
         } else if !first.is_empty() || part.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            // The title of a section of what came before.
+            // The title of a section in quotes belongs to the anchor before it.
             let section = anchors.last_mut().unwrap();
             *section = format!("{section}-{}", part.replace(' ', "-"));
             continue;
@@ -44,12 +45,12 @@ fn anchors_of(clauses: &str) -> Vec<String> {
     anchors
 }
 
-/// The anchors in a text.
+/// Returns the anchors in `text`.
 fn anchors(text: &str) -> impl Iterator<Item = &str> {
     text.split("<a id=\"").skip(1).filter_map(|rest| rest.split('"').next())
 }
 
-/// The sections of the document by the anchors in front of them, and in them.
+/// Returns the sections of the document by their anchors. The anchors of a section are in front of its heading or in its text.
 fn sections() -> BTreeMap<&'static str, &'static str> {
     let mut sections = BTreeMap::new();
     let (mut start, mut at, mut is_listing) = (0, 0, false);
@@ -66,7 +67,7 @@ fn sections() -> BTreeMap<&'static str, &'static str> {
     }
     begins.push((start, at));
     for (index, (start, end)) in begins.iter().enumerate() {
-        // The anchors in front of the next heading are in its section.
+        // Anchors in front of the next heading belong to the section of that heading.
         let end = begins.get(index + 1).map_or(*end, |next| next.0);
         let section = &FORMAT[*start..end];
         for anchor in anchors(section) {
@@ -76,7 +77,7 @@ fn sections() -> BTreeMap<&'static str, &'static str> {
     sections
 }
 
-/// Returns the parts of a text that are marked as code.
+/// Returns the parts of `text` between backticks.
 fn code(text: &str) -> BTreeSet<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -101,7 +102,7 @@ fn clauses_of_rules_lead_to_sections_that_name_them() {
 }
 
 #[test]
-fn links_within_the_document_lead_to_its_anchors() {
+fn links_within_the_document_have_anchors() {
     let sections = sections();
     for target in FORMAT.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
         let is_clause = target.starts_with("rfc") || target.starts_with('v');
@@ -118,7 +119,7 @@ fn every_rule_is_described() {
 }
 
 #[test]
-fn rules_that_are_named_exist() {
+fn documents_name_only_rules_that_exist() {
     let mut known: BTreeSet<&str> = rows().map(zten::rules::Row::id).collect();
     known.extend(Limits::NAMES);
     known.extend(Tolerance::ALL.iter().map(|tolerance| tolerance.name()));
@@ -131,7 +132,8 @@ fn rules_that_are_named_exist() {
     }
 }
 
-/// The bytes of a listing, of which each line has an offset, bytes or `00 × n`, and after three spaces their meaning.
+/// Returns the bytes of a listing. Each line of a listing has an offset, then bytes or `00 × n`, and after three spaces their
+/// meaning.
 fn listed(listing: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     for line in listing.lines() {
@@ -169,7 +171,7 @@ fn listings_are_the_files_that_they_show() {
     assert_eq!(count, 4, "one file of each generation");
 }
 
-/// A number as it is written there: 1,234.
+/// Returns `number` as the document writes it, with commas: 1,234.
 fn written(number: u64) -> String {
     if number < 1000 {
         return number.to_string();
@@ -178,7 +180,7 @@ fn written(number: u64) -> String {
 }
 
 #[test]
-fn every_limit_is_there_with_its_default() {
+fn documents_give_every_limit_with_its_default() {
     let limits = Limits::default();
     let (mib, gib) = (1 << 20, 1 << 30);
     let total = limits.decoded_total(0);

@@ -38,7 +38,7 @@ fn copy(archive: &Held, options: &WriteOptions, to: Generation) -> (Held, Vec<&'
 /// A tensor: dtype, shape and content.
 type Plain = (DType, Vec<u64>, Vec<u8>);
 
-/// The tensors of `archive`, which was not joined into groups.
+/// Returns the tensors of `archive`, whose groups have not been joined.
 fn plain(archive: &Held) -> BTreeMap<String, Plain> {
     let of = |tensor: zten::Tensor<'_>| {
         let data = tensor.component("data").unwrap().read().unwrap().to_vec();
@@ -68,7 +68,7 @@ fn restored(archive: &Held) -> Option<Result<BTreeMap<String, Plain>, Error>> {
     Some(Ok(tensors))
 }
 
-/// The cases that have a form in each generation. `docs/decisions/converting.md` has this table by conventions.
+/// Returns whether the case has a form in generation `to`, as the table in `docs/quantized.md` says for its convention.
 fn has_form(case: &str, to: Generation) -> bool {
     let in_both = ["awq", "gptq-4", "gptq-8"];
     let in_2 = ["mxfp4", "gptq-2", "int8", "int8-zero-point"];
@@ -81,7 +81,7 @@ fn has_form(case: &str, to: Generation) -> bool {
 /// Each group either becomes an object whose values have the same bits, and from which the same tensors are restored, or stays as it is
 /// with a reason. The same holds for compressed, canonical and shared components.
 #[test]
-fn values_and_tensors_survive() {
+fn composite_objects_keep_values_and_tensors() {
     let level = zten::write::Level::new(2).unwrap();
     for (case, file) in cases() {
         let archive = Archive::from_bytes(file).unwrap();
@@ -105,7 +105,7 @@ fn values_and_tensors_survive() {
             let (other, _) = copy(&archive, &canonical, to);
             assert_eq!(restored(&other).unwrap().unwrap(), plain(&archive), "{case} {to:?}");
             zten::OpenOptions::default().canonical().from_bytes(other.bytes()).unwrap();
-            // A copy of the copy keeps what the tensors are restored from.
+            // A copy of the copy keeps the attributes from which the tensors are restored.
             let again = Copier::new(own.manifest()).compressed(level);
             let again = again.file(own.manifest(), &own, Vec::new(), &options).unwrap();
             let again = Archive::from_bytes(again).unwrap();
@@ -167,14 +167,14 @@ fn the_usual_order_is_restored() {
             let tensors = if holds { restored(&copy).unwrap().unwrap() } else { plain(&copy) };
             assert_eq!(tensors, plain(&archive));
         }
-        // The last group of 64 inputs in groups of 24 is shorter, which 2 does not have.
+        // The last of the groups of 24 inputs is shorter than the others, which generation 2 does not allow.
         let archive = gptq(24, None);
         let (copy, _) = copy(&archive, &options, to);
         assert_eq!(copy.len() == 1, to == Generation::V1_2);
     }
 }
 
-/// Tensors that have no form for a reason of their own stay as they are.
+/// Groups whose content no composite object could hold stay plain tensors.
 #[test]
 fn content_that_would_be_lost_stays_plain() {
     let packed = |rows: usize, columns: usize, zeros: u8, words_of_row: usize| {
@@ -218,7 +218,7 @@ fn content_that_would_be_lost_stays_plain() {
 
 /// Only a group whose tensors are all written becomes an object. Its name follows from their new names.
 #[test]
-fn new_names_form_a_group_or_none() {
+fn tensors_are_joined_only_if_their_new_names_form_a_group() {
     let archive = gptq(32, None);
     let find = |names: [Option<&'static str>; 3]| {
         let name = |ordinal: u32| names[usize::try_from(ordinal).unwrap()];
@@ -258,9 +258,10 @@ fn object(attributes: &serde_json::Value, zeros: u16) -> Held {
     Archive::from_bytes(writer.finish().unwrap()).unwrap()
 }
 
-/// Attributes that contradict the components restore nothing. Each of these objects differs from the first in one place.
+/// An object whose attributes contradict its components is not restored. Each of these objects differs from the valid object in one
+/// way.
 #[test]
-fn only_objects_of_this_form_are_restored() {
+fn objects_whose_attributes_contradict_them_are_not_restored() {
     let valid = serde_json::json!({
         "bits": 4, "group_size": 8, "packing": "8_per_i32", "zten.convention": "quant.gptq",
         "zten.tensors": {
@@ -270,7 +271,7 @@ fn only_objects_of_this_form_are_restored() {
     let archive = object(&valid, 0x3c00);
     let tensors = restored(&archive).unwrap().unwrap();
     assert_eq!(tensors["p.qzeros"].2, [0; 4]);
-    // A zero point of 0 cannot be stored as one less.
+    // GPTQ stores each zero point minus one, and so cannot store a zero point of 0.
     let error = restored(&object(&valid, 0)).unwrap().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Misuse(_)), "{error}");
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -304,7 +305,7 @@ fn only_objects_of_this_form_are_restored() {
         *other.pointer_mut(pointer).unwrap() = json(value);
         assert!(restored(&object(&other, 0x3c00)).is_none(), "{pointer} {value}");
     }
-    // The order of rows is restored, in any length that is that of the rows.
+    // An explicit order of rows is restored if its length is the number of rows.
     let mut index = valid;
     index["zten.tensors"][".g_idx"] = json(r#"["i32",8]"#);
     let tensors = restored(&object(&index, 0x3c00)).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Reading content chunk by chunk: where chunks are, and what an error leaves behind.
+//! Tests of reading content chunk by chunk: where the chunks begin, and in which state an error leaves the reader.
 
 use std::error::Error as _;
 use std::io;
@@ -12,7 +12,7 @@ use zten_corpus::v2::words;
 use zten_testkit::sample::least;
 use zten_testkit::{reads, reject_index};
 
-/// A file that fails once, at the read of that number.
+/// Returns a source of `file` whose read number `fails_at` fails, and whose other reads succeed.
 fn failing(file: &[u8], fails_at: u32) -> impl ReadAt {
     let count = AtomicU32::new(0);
     reads(move |offset, buffer| {
@@ -23,7 +23,8 @@ fn failing(file: &[u8], fails_at: u32) -> impl ReadAt {
     })
 }
 
-/// A source that gives the second file in the reads whose numbers `is_other` picks, and else the first.
+/// Returns a source that reads from the second file in the reads whose numbers `is_other` selects, and otherwise from the first
+/// file.
 #[cfg(feature = "zstd")]
 fn changing<'a>(
     files: [&'a [u8]; 2],
@@ -36,15 +37,15 @@ fn changing<'a>(
     })
 }
 
-/// Checks that an error is the one of such a file.
+/// Checks that `error` is the one that the source of [`failing`] returns.
 fn is_of_the_disk(error: &Error) {
     assert_eq!((error.kind(), error.rule()), (ErrorKind::Read, None), "{error}");
     assert_eq!(error.source().unwrap().to_string(), "the disk is gone");
 }
 
-/// Room for part of an element is left as it is.
+/// If the end of a buffer has no room for a whole element, the end is not written.
 #[test]
-fn a_buffer_takes_whole_elements() {
+fn a_buffer_is_filled_with_whole_elements_only() {
     for name in ["v12-dense.zt", "v01-big-endian.zt"] {
         let file = zten_testkit::read_accepted(name);
         let archive = Archive::from_bytes(&file).unwrap();
@@ -75,11 +76,11 @@ fn chunks_of_a_slice_are_not_copied() {
     assert_eq!(content.next_chunk().unwrap(), None);
 }
 
-/// Decodes as many bytes as the limit, and not one more: where the manifest says how many there
-/// are, and where only the frame does.
+/// The decoder decodes exactly as many bytes as the limit allows, whether the manifest or only the zstd frame gives the decoded
+/// size.
 #[cfg(feature = "zstd")]
 #[test]
-fn what_may_be_decoded_is_decoded() {
+fn content_up_to_the_limit_is_decoded() {
     let declared = "v12-frame-packed.zt";
     let in_frame = "unsupported-format--v11-zstd.zt";
     for (name, bytes) in [(declared, 16), (in_frame, 4)] {
@@ -96,16 +97,16 @@ fn what_may_be_decoded_is_decoded() {
     }
 }
 
-/// Components whose size the manifest of 1.1 does not give are read twice: to measure them, and
-/// to validate them. What is validated is as many elements as were measured.
+/// The manifest of 1.1 may leave out the size of a component. Such a component is read twice, to measure and then to verify it, and
+/// both passes must find the same number of elements.
 #[cfg(feature = "zstd")]
 #[test]
-fn what_is_measured_is_what_is_validated() {
+fn both_passes_over_unsized_components_find_the_same_size() {
     use zten_corpus::base::object;
     use zten_corpus::zstd::Frame;
     use zten_testkit::Layout;
 
-    // One frame of so many bytes, all of them 1: RFC 8878 §3.1.1, with a block that repeats one.
+    // Returns a frame of one block that repeats the byte 1 `bytes` times: RFC 8878 §3.1.1.
     let frame = |bytes: u8| Frame::single(bytes, 0).repeat(1, bytes.into()).end().bytes;
     let file = |values, coords| {
         let mut layout = Layout::new(64);
@@ -135,11 +136,11 @@ fn what_is_measured_is_what_is_validated() {
     );
 }
 
-/// Other bytes the first time that a place is read, and those of the file from then on.
+/// A source that returns other bytes the first time that an offset is read, and the bytes of the file from then on.
 struct Unsteady<'a> {
     file: &'a [u8],
     first: &'a [u8],
-    /// The number of times that each byte has been read.
+    /// The number of times that each byte was read.
     reads: Mutex<Vec<u32>>,
 }
 
@@ -164,8 +165,7 @@ impl ReadAt for Unsteady<'_> {
     }
 }
 
-/// Indices are validated as they were read, and nothing is read again: not of what is valid, and not to
-/// say where it is wrong.
+/// Indices are validated as they are read, and are not read again: neither if they are valid, nor to find the position of an error.
 #[test]
 fn indices_are_read_once() {
     let validate = |name: &str, offset: usize, first: &[u32], others: &[usize]| {
@@ -181,31 +181,31 @@ fn indices_are_read_once() {
         }
         verdict.map_err(|error| (error.rule(), error.offset()))
     };
-    // Row 0 has the columns 2 and 0, and then again 0 and 2, as a second reading would find.
+    // The source returns these columns once: row 0 has 0 and 2, which ascend. Later reads return the columns of the file.
     assert_eq!(validate("csr.zt", 8192, &[0, 2, 1], &[4096, 12288]), Ok(()));
     let unsorted = validate("csr.zt", 8192, &[2, 0, 1], &[4096, 12288]);
     assert_eq!(unsorted, Err((Some("csr-index-order"), Some(8196))));
-    // By these pointers the columns 2 and 1 are in one row.
+    // With these pointers, the columns 2 and 1 are in one row.
     let other_rows = validate("csr.zt", 12288, &[0, 1, 3], &[4096, 8192]);
     assert_eq!(other_rows, Err((Some("csr-index-order"), Some(8200))));
     assert_eq!(validate("coo.zt", 8192, &[0, 1, 2, 1], &[4096]), Ok(()));
-    // The cell (0, 2) twice.
+    // The cell (0, 2) occurs twice.
     let repeated = validate("coo.zt", 8192, &[0, 0, 2, 2], &[]);
     assert_eq!(repeated, Err((Some("coo-cell-repeated"), Some(8196))));
 }
 
-/// Headers of blocks are read before the blocks, and again with them. A source that makes the last
-/// block of the first of two frames as long as both would have the second left out, of a component
-/// whose digest is right.
+/// The header of a block is read before the block, and once more together with the block. If a source changes the length of the
+/// last block of the first frame so that the block reaches over the second frame, the second frame must not be skipped: the digest
+/// of the stored bytes would be right, although content is missing.
 #[cfg(all(feature = "zstd", feature = "digest"))]
 #[test]
-fn a_block_ends_where_its_header_says() {
+fn a_block_whose_length_changes_between_reads_is_rejected() {
     use sha2::Digest as _;
     use zten_corpus::base::object;
     use zten_corpus::cbor::text;
     use zten_testkit::Layout;
 
-    // No content size, a window of 1 KiB, one block that is stored as it is: RFC 8878 §3.1.1.
+    // A frame without a content size, with a window of 1 KiB, and one raw block: RFC 8878 §3.1.1.
     let frame = |size: u16| {
         let [low, high] = (size << 3 | 1).to_le_bytes();
         [0x28, 0xb5, 0x2f, 0xfd, 0, 0, low, high, 0]
@@ -268,7 +268,7 @@ fn a_rejection_is_final() {
 
 #[test]
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
-fn a_failed_read_is_not_gone_on_with() {
+fn a_failed_read_is_final() {
     for name in ["1.2.3/sha256.zt", "1.2.3/zstd.zt"] {
         let file = zten_testkit::read_accepted(name);
         let archive = Archive::from_bytes(&file).unwrap();
@@ -304,10 +304,10 @@ fn a_failed_read_is_not_gone_on_with() {
     }
 }
 
-/// A bool is 3, and the header of its frame says that another byte comes: that is found by asking for it, which
-/// comes after what has been read is validated.
+/// A bool is 3, and the header of its frame announces one byte more than there is. Reading in chunks must report the bool, as
+/// reading the whole component does: only a further read finds the missing byte, and by then the bool has been validated.
 #[test]
-fn of_two_errors_chunks_name_the_one_that_the_whole_does() {
+fn chunks_and_whole_reads_report_the_same_of_two_errors() {
     let bools = [1, 0, 3, 1];
     let mut frame = zstd_frame(&bools);
     frame[5] = 5;
@@ -320,7 +320,7 @@ fn of_two_errors_chunks_name_the_one_that_the_whole_does() {
     assert_eq!(whole.rule(), Some("bool-value"));
     let mut content = component.reader().unwrap();
     assert_eq!(content.next_chunk().unwrap_err(), whole);
-    // A reader decodes into a buffer of its own if that of the caller is small.
+    // If the caller's buffer is small, the reader decodes into its own buffer.
     let mut content = component.reader().unwrap();
     let failed = loop {
         if let Err(error) = io::Read::read(&mut content, &mut [0]) {
@@ -336,7 +336,7 @@ fn of_two_errors_chunks_name_the_one_that_the_whole_does() {
 fn a_wrong_bool_comes_before_a_damaged_block() {
     let mut first = [0; 20];
     first[5] = 2;
-    // A single segment of 40 bytes; 20 bytes that are stored as they are; 3 bytes that should be compressed, and are not.
+    // A frame of a single segment of 40 bytes, with a raw block of 20 bytes and a compressed block of 3 bytes that is invalid.
     let frame =
         [&b"\x28\xb5\x2f\xfd\x20\x28\xa0\0\0"[..], &first, b"\x1d\0\0\xff\xff\xff"].concat();
     let data = zstd_component("bool", 64, frame.len() as u64, 40);

@@ -1,4 +1,5 @@
-//! Tensors that programs quantize and store as several tensors. `corpus/conventions/conventions.py` made the files and the values.
+//! Tests of quantized tensors that programs store as several tensors. `corpus/conventions/conventions.py` made the files and the
+//! values.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ fn folder() -> PathBuf {
     )
 }
 
-/// The cases, and the bytes of the file of each.
+/// Returns the bytes of the file of each case.
 fn cases() -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == "safetensors"));
@@ -32,7 +33,7 @@ fn open(file: Vec<u8>) -> Archive<InMemory<Vec<u8>>> {
     Archive::from_bytes(file).unwrap().with_conventions().unwrap()
 }
 
-/// The values of each case are those that the package that defines the convention computes, bit by bit.
+/// The values of each case are bit for bit those that the package that defines the convention computes.
 #[test]
 fn values_are_those_of_the_packages() {
     let mut conventions = BTreeMap::new();
@@ -83,21 +84,23 @@ const GPTQ: [(&str, &str, usize, &[usize]); 3] = [
     ("p.scales", "F16", 2, &[1, 8]),
 ];
 
-/// Groups of two conventions from whose tensors one name follows: the first group is kept, and the tensors of the other stay.
+/// If the tensors of two groups lead to the same name, the first group gets the name, and the tensors of the other group stay
+/// plain.
 #[test]
-fn two_groups_do_not_have_one_name() {
+fn two_groups_never_get_the_same_name() {
     let blocks: [(&str, &str, usize, &[usize]); 2] =
         [("p.weight_blocks", "U8", 1, &[1, 16]), ("p.weight_scales", "U8", 1, &[1])];
     let archive = open(zeros(&[&GPTQ[..], &blocks].concat(), None));
     let names: Vec<_> = archive.names().collect();
     assert_eq!(names, ["p.weight", "p.weight_blocks", "p.weight_scales"]);
-    // A plain tensor that has the name keeps it.
+    // A plain tensor keeps its name even if a group would have the same one.
     let plain: (&str, &str, usize, &[usize]) = ("p.weight", "F32", 4, &[2]);
     let archive = open(zeros(&[&GPTQ[..], &[plain]].concat(), None));
     assert_eq!(archive.len(), 4);
 }
 
-/// The scales of NVFP4 have the type of elements of FP8, and are in one group only, even if they have scales of their own.
+/// The scales of NVFP4 have the dtype of FP8 elements, and may have scales themselves. A tensor still belongs to one group
+/// only.
 #[test]
 fn a_tensor_is_in_one_group() {
     let tensors: [(&str, &str, usize, &[usize]); 4] = [
@@ -112,7 +115,7 @@ fn a_tensor_is_in_one_group() {
     assert_eq!(names(zeros(&[tensors[1], tensors[3]], None)), ["p_scale"]);
 }
 
-/// Limits that a group would exceed, and a file does not, leave its tensors as they are.
+/// If a group would exceed a limit that its file does not exceed, the tensors of the group stay plain, and the file opens.
 #[test]
 fn limits_do_not_reject_files_with_groups() {
     let options = OpenOptions::default().limits(Limits::default().with_keys(2));
@@ -122,7 +125,7 @@ fn limits_do_not_reject_files_with_groups() {
     let options = OpenOptions::default().limits(Limits::default().with_keys(3));
     let archive = options.from_bytes(&*file).unwrap().with_conventions().unwrap();
     assert_eq!(archive.len(), 1);
-    // The rank of a tensor of bitsandbytes is in the content of a tensor.
+    // For bitsandbytes, the rank of the quantized tensor is in the content of another tensor.
     let file = |rank: usize| {
         let shape = vec![1; rank];
         let state = format!(r#"{{"blocksize":2,"shape":{shape:?}}}"#);
@@ -134,10 +137,11 @@ fn limits_do_not_reject_files_with_groups() {
     assert_eq!(open(file(65)).len(), 4);
 }
 
-/// Tensors that are not stored in row-major order stay as they are: their order counts in their own shape.
+/// Tensors that are not stored in row-major order stay plain, because the order refers to their own shape and not to that of the
+/// group.
 #[test]
 #[cfg(feature = "numpy")]
-fn tensors_in_other_orders_stay_as_they_are() {
+fn tensors_that_are_not_in_row_major_order_stay_plain() {
     for (is_fortran, count) in [("False", 1), ("True", 2)] {
         let array = |order: &str, shape: &str, data: &[u8]| {
             let header =
@@ -153,7 +157,7 @@ fn tensors_in_other_orders_stay_as_they_are() {
     }
 }
 
-/// What a check finds in the tensors of a group does not depend on whether they are one tensor of the archive.
+/// A check has the same verdict whether or not the tensors of a group were joined to one tensor of the archive.
 #[test]
 #[cfg(feature = "safetensors")]
 fn a_check_of_groups_has_the_verdict_of_the_file() {
@@ -180,7 +184,7 @@ fn a_check_of_groups_has_the_verdict_of_the_file() {
     assert!(rules > 3 && notes > 3, "{rules} {notes}");
 }
 
-/// Damage in any tensor of a group is found when the values are read.
+/// Damage in any tensor of a group is an error when the values of the group are read.
 #[test]
 #[cfg(feature = "numpy")]
 fn checksums_of_all_tensors_are_verified() {
@@ -206,7 +210,7 @@ fn checksums_of_all_tensors_are_verified() {
         let error = open(damaged).tensor("p.weight").unwrap().to_f32().unwrap_err();
         assert_eq!(error.rule(), Some("zip-crc"), "{content:?}");
     }
-    // GPTQ: the codes, scales, zero points and the order of the rows, all of which are in the one group that exists.
+    // The codes, scales, zero points and row order of GPTQ, all in the only group of the file.
     let arrays = [
         ("p.qweight.npy", array("<i4", "(4, 8)", &[b'W'; 128])),
         ("p.qzeros.npy", array("<i4", "(1, 1)", b"ZZZZ")),

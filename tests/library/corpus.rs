@@ -1,4 +1,4 @@
-//! The corpus: every rule has a file that breaks it, and every file does just what it should.
+//! Tests of the corpus: every rule has a file that breaks it, and every file has the verdict that its name and index state.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use zten_testkit::sample::least;
 use zten_testkit::{Accepted, Expected, Reject, accepted, accepted_v2, check, corpus, is_lax};
 use zten_testkit::{open_in_steps, open_ztensor, read, reject_index, reject_index_v2, sharded};
 
-/// Every file that is rejected.
+/// Returns every rejected file.
 fn rejected() -> impl Iterator<Item = Reject> {
     reject_index().chain(reject_index_v2())
 }
 
-/// Every file that is accepted, and whether it is of generation 2.
+/// Returns every accepted file, and whether it is of generation 2.
 fn all_accepted() -> impl Iterator<Item = (bool, Accepted)> {
     accepted().map(|file| (false, file)).chain(accepted_v2().map(|file| (true, file)))
 }
@@ -23,14 +23,15 @@ fn steps(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     open_in_steps("x.zt", (&file, file.len()), options).map(drop)
 }
 
-/// All that an error says.
+/// Returns everything that an error says, as one text.
 fn said(error: &Error) -> String {
     format!("{error} {error:?}")
 }
 
-/// Errors name tensor and component, rule, byte and clause, whether the file is in memory, on disk, or opened in steps.
+/// Each rejected file gives an error that names its tensor and component, rule, byte and clause, whether the file is in memory, on
+/// disk, or opened in steps.
 #[test]
-fn every_reject_file_ends_in_its_rule_at_its_place() {
+fn every_reject_file_breaks_its_rule_at_its_byte() {
     let (mut wrong, mut count) = (Vec::new(), 0);
     let is_lax = |file: &str| cfg!(feature = "zstd-ruzstd") && is_lax(file);
     for row in rejected().filter(|row| !is_lax(&row.file)) {
@@ -61,7 +62,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
         let (place, names) = (error.location(), (error.tensor(), error.component()));
         let has_names = (names.0.is_some(), names.1.is_some());
         let is_placed = (place.object().is_some(), place.component().is_some());
-        // A name that is itself at fault may not be had.
+        // An error about a name itself may lack that name.
         let is_partly = is_placed.0 >= has_names.0 && is_placed.1 >= has_names.1;
         assert!(is_placed == has_names || !row.content && is_partly, "{what}: {text}");
         assert!(names.0.is_none() || text.contains(" in tensor "), "{what}: {text}");
@@ -83,7 +84,7 @@ fn every_rule_has_a_reject_file() {
     let mut broken: BTreeSet<String> = rejected().map(|row| row.expected.rule).collect();
     broken.extend(sharded().filter_map(|row| row.expected).map(|expected| expected.rule));
     let of_1: BTreeSet<String> = reject_index().map(|row| row.expected.rule).collect();
-    // What does not spoil a file has accepted files instead; a missing feature needs none.
+    // Rules that leave the rest of a file readable have files among the accepted ones. Missing features of zten need no such file.
     let listed = ["unsupported-dtype", "unsupported-encoding", "unsupported-layout"];
     let readable = ["unsupported-format", "unsupported-type"];
     let names: Vec<String> = accepted().map(|file| file.name).collect();
@@ -120,7 +121,7 @@ fn the_index_names_every_reject_file() {
 }
 
 #[test]
-fn the_corpus_tries_what_it_says() {
+fn the_corpus_covers_what_its_index_lists() {
     let list = std::fs::read_to_string(corpus().join("checklist.tsv")).unwrap();
     let mut count = 0;
     for row in list.lines().skip(1) {
@@ -137,7 +138,7 @@ fn the_corpus_tries_what_it_says() {
 }
 
 #[test]
-fn every_accepted_file_is_good_or_opens() {
+fn every_accepted_file_is_valid_or_opens() {
     let mut count = 0;
     for (is_v2, file) in all_accepted() {
         let name = &file.name;
@@ -161,7 +162,7 @@ fn every_accepted_file_is_good_or_opens() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
-fn content_of_the_reference_writers_is_what_they_wrote() {
+fn files_of_the_reference_writers_have_the_recorded_content() {
     let mut count = 0;
     let folders = ["0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"].map(|of| format!("accept/{of}"));
     for folder in folders.into_iter().chain(["v2/2.1".to_owned()]) {
@@ -184,8 +185,8 @@ fn content_of_the_reference_writers_is_what_they_wrote() {
     assert!(count > 200, "only {count} components were compared");
 }
 
-/// One sum over the content of every accepted file, which stands beside them: whatever decodes
-/// zstd, it decodes to the same bytes.
+/// A recorded SHA-256 over the content of every accepted file, so that every zstd decoder that can be chosen must decode to the
+/// same bytes.
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
 fn content_of_the_corpus_is_the_same_with_every_decoder() {

@@ -1,11 +1,11 @@
-//! Damaged files: cut anywhere, or with any one byte changed. Each ends in `Ok` or `Err`, never
-//! in a panic; a cut file never in `Ok`.
+//! Tests of damaged files: cut at any length, or with any single byte changed. Opening and reading them returns `Ok` or `Err` and
+//! never panics. A cut file never gives `Ok`.
 
 use zten::{Limits, OpenOptions, verify::Verifier};
 use zten_testkit::sample::{least, stride};
 use zten_testkit::{accepted, reject_index};
 
-/// Opens a file and touches everything in it.
+/// Opens `file` and reads everything in it. Returns whether all succeeded.
 fn walk(file: &[u8]) -> bool {
     let limits = Limits::default().with_decoded(1 << 20);
     let Ok(archive) = OpenOptions::default().limits(limits).from_bytes(file) else {
@@ -28,7 +28,7 @@ fn walk(file: &[u8]) -> bool {
 #[test]
 fn no_prefix_of_an_accepted_file_opens() {
     for file in accepted() {
-        // All of them, but of the few files of 100 KB.
+        // Small files are cut at every length, and the few files of 100 KB at some lengths.
         let step = stride(1 + file.bytes.len() / 20_000);
         for length in (0..file.bytes.len()).step_by(step) {
             assert!(!walk(&file.bytes[..length]), "{} cut to {length}", file.name);
@@ -52,7 +52,7 @@ fn no_changed_byte_panics() {
     let mut opened = 0;
     for file in small {
         let mut bytes = file.bytes.clone();
-        // Every other value in the smallest, some in the others.
+        // Bytes of the smallest files are changed to every other value, and bytes of other files to some values.
         let changes =
             if bytes.len() <= 180 { (1..=255).collect() } else { vec![1, 0x20, 0x80, 0xff] };
         for at in (0..bytes.len()).step_by(stride(1)) {

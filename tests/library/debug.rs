@@ -1,4 +1,4 @@
-//! `Debug` shows little of a file, whatever is in it; and errors say what is behind them.
+//! Tests of `Debug`: its output stays short whatever the file holds. Errors give their cause as `source`.
 
 use core::error::Error as _;
 use core::fmt::Debug;
@@ -11,7 +11,7 @@ use zten::write::{Encoded, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, Error, ErrorKind, attributes::Value, error::OutOfMemory};
 use zten_testkit::read_accepted as read;
 
-/// Far more than is shown.
+/// Far more items than `Debug` shows.
 const MANY: usize = 10_000;
 
 fn shown(what: &impl Debug) -> String {
@@ -20,7 +20,7 @@ fn shown(what: &impl Debug) -> String {
     text
 }
 
-/// A file of long names, texts and data.
+/// Returns a file with long names, texts and data.
 fn file() -> Vec<u8> {
     let long = "x".repeat(MANY);
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
@@ -36,7 +36,7 @@ fn file() -> Vec<u8> {
 }
 
 #[test]
-fn little_of_a_file_is_shown() {
+fn debug_of_a_file_is_short() {
     let file = file();
     let archive = Archive::from_bytes(&file).unwrap();
     assert!(shown(&archive).contains("objects: 2"), "{archive:?}");
@@ -80,9 +80,9 @@ fn little_of_a_file_is_shown() {
     }
 }
 
-/// Sparse and quantized views show no more.
+/// `Debug` of sparse and quantized views is short, too.
 #[test]
-fn little_of_a_view_is_shown() {
+fn debug_of_a_view_is_short() {
     let file = read("v12-csr.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let csr = archive.get("w").unwrap().csr().unwrap();
@@ -94,9 +94,9 @@ fn little_of_a_view_is_shown() {
     shown(&coo.coords());
 }
 
-/// Sizes stand for what is not shown of a file.
+/// For what `Debug` leaves out of a file, it shows a size.
 #[test]
-fn what_is_shown_says_how_much_there_is() {
+fn debug_shows_sizes_of_what_it_leaves_out() {
     let bytes = file();
     let archive = Archive::from_bytes(&bytes).unwrap();
     let mut attributes = archive.attributes();
@@ -125,7 +125,7 @@ fn errors_have_sources() {
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
     let (said, reason) = (error.to_string(), source.to_string());
     assert_eq!(said, format!("the bytes of the file could not be read: {reason}"));
-    // The error of the system comes back.
+    // The conversion returns the original error of the operating system.
     let system = io::Error::from(error);
     assert_eq!((system.kind(), system.to_string()), (io::ErrorKind::NotFound, reason));
     let same = Error::from(io::Error::other("why"));
@@ -137,7 +137,7 @@ fn errors_have_sources() {
 }
 
 #[test]
-fn want_of_memory_is_no_misuse() {
+fn out_of_memory_is_not_misuse() {
     let error = Error::from(OutOfMemory);
     assert_eq!((error.kind(), error.rule()), (ErrorKind::OutOfMemory, None));
     assert_eq!(error.to_string(), "out of memory");

@@ -1,4 +1,4 @@
-//! FP8 and complex elements, and what a component's logical type lets be read.
+//! Tests of FP8 and complex elements, and of the Rust types that a component's logical type allows.
 
 #[cfg(feature = "zstd")]
 mod decoded;
@@ -12,7 +12,7 @@ use zten::{
 };
 use zten_testkit::{borrows, corpus, misuse, placed, read_accepted as read};
 
-/// The names of the accepted files.
+/// Returns the names of the accepted files.
 fn names() -> impl Iterator<Item = String> {
     let folder = std::fs::read_dir(corpus().join("accept")).unwrap();
     folder.map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -36,7 +36,7 @@ fn table(name: &str) -> Vec<u32> {
     rows
 }
 
-/// Holds one type against its table and the component that has all its patterns.
+/// Compares one type with its table, and with the component that has all its bit patterns.
 macro_rules! all_patterns {
     ($($test:ident: $type:ident $name:literal, of another type $other:ident;)+) => { $(
         #[test]
@@ -65,7 +65,7 @@ macro_rules! all_patterns {
             assert_eq!(found, floats);
             assert!(view.elements::<$type>().unwrap().eq(slice.iter().copied()));
             assert_eq!(view.to_vec::<$type>().unwrap(), slice);
-            // The storage elements, as ever.
+            // The storage elements can be read as before.
             assert!(view.as_slice::<u8>().unwrap().iter().copied().eq(0..=u8::MAX));
             assert_eq!(misuse(view.as_slice::<$other>().unwrap_err()), Misuse::Type);
             assert_eq!(misuse(view.elements::<$other>().unwrap_err()), Misuse::Type);
@@ -139,7 +139,7 @@ fn unknown_logical_types_are_storage_elements() {
     assert!(count > 2, "only {count} components of unknown types");
 }
 
-/// Real and imaginary parts of `1.2.3/complex.zt`, in order.
+/// The real and imaginary parts of `1.2.3/complex.zt`, in order.
 const PARTS: [f32; 12] =
     [-1.25, -0.75, -0.25, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4.25];
 
@@ -189,7 +189,7 @@ fn complex_numbers_at_odd_addresses_are_read_one_by_one() {
 }
 
 #[test]
-fn each_part_has_the_byte_order() {
+fn both_parts_of_a_complex_number_have_the_byte_order() {
     let bytes = [0x3f, 0x80, 0, 0, 0x40, 0, 0, 0];
     let one = Complex::<f32>::read(&bytes, ByteOrder::Big);
     assert_eq!(one, Some(Complex { re: 1.0, im: 2.0 }));

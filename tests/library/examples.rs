@@ -1,10 +1,10 @@
-//! The programs in `examples/`, as their users run them.
+//! Tests that run the programs in `examples/` as users run them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// The folder of the programs, which Cargo builds as it has built this one, where it has not.
+/// The folder with the built examples. Cargo builds them here, in the same profile as this test, unless they are built already.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--locked", "--quiet", "--workspace", "--examples"]);
@@ -17,7 +17,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     own.parent().and_then(Path::parent).unwrap().join("examples")
 });
 
-/// Runs an example, and returns what it prints, on success or not.
+/// Runs the example `name`. Returns its output as `Ok` if it succeeds, and as `Err` if it fails.
 fn run(name: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(FOLDER.join(name)).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -79,7 +79,7 @@ fn every_rejection_has_a_status() {
         .collect();
     statuses.sort_unstable();
     statuses.dedup();
-    // Some break a rule only by options that are not asked for here.
+    // Some files break a rule only with options that the service does not use.
     assert_eq!(statuses, ["201", "413", "415", "422"]);
 }
 

@@ -1,4 +1,4 @@
-//! Files are published whole or not at all, whenever the program stops.
+//! Tests that files are published whole or not at all, even if the program stops at any moment.
 
 use std::error::Error as _;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::path::Path;
 use zten::write::{FileSink, Sink, WriteOptions};
 use zten::{Error, ErrorKind, OpenOptions, Writer};
 
-/// Adds one object of those bytes.
+/// Adds an object `name` with the content `bytes`.
 fn add<S: Sink>(writer: &mut Writer<S>, name: &str, bytes: &[u8]) {
     writer.add(name, &[bytes.len() as u64], bytes).unwrap();
 }
@@ -21,27 +21,27 @@ fn create(path: &Path, names: &[&str]) {
     writer.finish().unwrap();
 }
 
-/// A whole file of no objects that is still to be published.
+/// Returns the sink of a complete file without objects that is not published yet.
 fn begun(path: &Path) -> FileSink {
     let mut sink = FileSink::create(path).unwrap();
     Writer::new(&mut sink, &WriteOptions::default()).unwrap().finish().unwrap();
     sink
 }
 
-/// The names in a file, all of which has been verified.
+/// Verifies all of the file at `path`, and returns the names of its objects.
 fn names(path: &Path) -> Vec<String> {
     let archive = zten::open(path).unwrap();
     archive.verify().unwrap();
     archive.names().map(str::to_owned).collect()
 }
 
-/// The reason of the system that a file could not be published.
+/// Returns the error of the operating system that prevented publishing.
 fn reason(error: &Error) -> &io::Error {
     assert_eq!((error.kind(), error.rule()), (ErrorKind::Write, None), "{error}");
     error.source().unwrap().downcast_ref().unwrap()
 }
 
-/// The temporary files in a folder.
+/// Counts the temporary files in `folder`.
 fn leftovers(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).unwrap();
     entries
@@ -49,7 +49,7 @@ fn leftovers(folder: &Path) -> usize {
         .count()
 }
 
-/// Bytes that are sent to the disk by a thread of their own, and bytes that replace others, are all published.
+/// Bytes that a separate thread sends to the disk, and bytes that overwrite earlier ones, are all in the published file.
 #[test]
 fn many_bytes_are_published_as_they_were_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ fn a_file_appears_when_it_is_published() {
     assert!(!path.exists());
     sink.publish().unwrap();
     assert_eq!(names(&path), ["a"]);
-    // A writer that has the sink publishes it, at its end and no sooner.
+    // A writer that owns its sink publishes the file in `finish`, and not before.
     let mut writer = Writer::create(&path).unwrap();
     add(&mut writer, "b", &vec![2; 300_000]);
     assert_eq!(names(&path), ["a"]);
@@ -111,13 +111,13 @@ fn what_is_not_published_leaves_nothing() {
 }
 
 #[test]
-fn a_new_file_replaces_none() {
+fn publish_new_replaces_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     begun(&path).publish_new().unwrap();
     assert_eq!(names(&path), [""; 0]);
     fs::remove_file(&path).unwrap();
-    // One that comes meanwhile stays.
+    // A file that was created at the path in the meantime stays.
     let sink = begun(&path);
     create(&path, &["other"]);
     let error = sink.publish_new().unwrap_err();
@@ -127,7 +127,7 @@ fn a_new_file_replaces_none() {
 }
 
 #[test]
-fn appending_adds_to_what_is_there() {
+fn appending_keeps_the_old_objects() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     create(&path, &["b", "a"]);
@@ -143,7 +143,7 @@ fn appending_adds_to_what_is_there() {
     assert_eq!(leftovers(folder.path()), 0);
 }
 
-/// Returns the error of a path, which is the same for a new file and for one that is appended to.
+/// Returns the error for `path`, which must be the same for creating and for appending.
 fn rejected(path: &Path) -> String {
     let [created, appended] = [
         FileSink::create(path).unwrap_err(),
@@ -165,16 +165,16 @@ fn links_are_rejected() {
     symlink("x.zt", at("link")).unwrap();
     symlink("nothing", at("dangling")).unwrap();
     for link in ["link", "dangling"] {
-        assert!(rejected(&at(link)).starts_with("it is a symbolic link"));
+        assert!(rejected(&at(link)).starts_with("is a symbolic link"));
         assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink());
     }
     assert!(!at("nothing").exists());
-    // One that has come meanwhile, too.
+    // A symbolic link that was created in the meantime is rejected, too.
     let sink = FileSink::create(&at("late")).unwrap();
     symlink("x.zt", at("late")).unwrap();
     reason(&sink.publish().unwrap_err());
     assert_eq!(names(&at("x.zt")), ["a"]);
-    // Folders are the system's business.
+    // For a path to a folder, the error is that of the operating system.
     fs::create_dir(at("folder")).unwrap();
     symlink("folder", at("way")).unwrap();
     create(&at("way/y.zt"), &["b"]);
@@ -193,7 +193,7 @@ fn only_regular_files_are_replaced() {
         assert!(rejected(&path).contains("the path does not end"), "{}", path.display());
     }
     #[cfg(unix)]
-    assert!(rejected(Path::new("/dev/null")).starts_with("it is not a regular file"));
+    assert!(rejected(Path::new("/dev/null")).starts_with("is not a regular file"));
     assert_eq!(names(&folder.path().join("x.zt")), ["a"]);
 }
 
@@ -212,7 +212,7 @@ mod unix {
     }
 
     #[test]
-    fn the_mode_is_that_of_the_file_before() {
+    fn a_new_file_keeps_the_mode_of_the_old_one() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("x.zt"), folder.path().join("other"));
         create(&path, &["a"]);
@@ -227,7 +227,7 @@ mod unix {
             writer.finish().unwrap();
             assert_eq!(mode(&path), new);
         }
-        // What it is when the file is published counts.
+        // The target is checked when the file is published, not when writing begins.
         let sink = FileSink::create(&path).unwrap();
         set_mode(&path, 0o600);
         sink.publish().unwrap();
@@ -235,7 +235,7 @@ mod unix {
     }
 
     #[test]
-    fn other_names_keep_the_old_content() {
+    fn hard_links_keep_the_old_content() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("x.zt"), folder.path().join("other"));
         create(&path, &["a"]);
@@ -244,9 +244,9 @@ mod unix {
         assert_eq!((names(&path), names(&other)), (vec!["b".to_owned()], vec!["a".to_owned()]));
     }
 
-    /// The folder was opened when the file was begun.
+    /// The sink keeps the folder open from the beginning, so a file is published in this folder even if the folder is renamed.
     #[test]
-    fn a_file_stays_in_its_folder() {
+    fn a_file_is_published_in_the_folder_where_it_began() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("one")).unwrap();
@@ -258,9 +258,9 @@ mod unix {
         assert_eq!(names(&at("two/x.zt")), [""; 0]);
     }
 
-    /// Whatever comes to the target while a file is written is replaced.
+    /// A file that appears at the target or vanishes while another is written does not matter: publishing replaces it.
     #[test]
-    fn what_comes_and_goes_meanwhile_does_not_matter() {
+    fn files_that_appear_or_vanish_in_the_meantime_are_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.zt");
         let begin = || Writer::create(&path).unwrap();
@@ -281,7 +281,7 @@ mod unix {
     }
 }
 
-/// A sink that ends the process before it takes so many pieces.
+/// A sink that ends the process when it has taken a number of pieces.
 struct Mortal {
     sink: FileSink,
     left: u32,
@@ -298,7 +298,7 @@ impl Sink for Mortal {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.live_on();
-        // What is written is in the file, and not held back by the process.
+        // Written bytes must be in the file already, not in a buffer of the process.
         let mut file: &File = self.sink.file();
         file.write_all(bytes).map_err(Error::from_write)
     }
@@ -312,7 +312,7 @@ impl Sink for Mortal {
 const PATH: &str = "ZTEN_TEST_PATH";
 const LIFE: &str = "ZTEN_TEST_LIFE";
 
-/// Run by the test below in processes of their own; by itself it has nothing to do.
+/// The body of the child processes that the next test starts. It does nothing if it runs as a test.
 #[test]
 #[cfg_attr(miri, ignore = "it starts processes")]
 fn append_and_die() {
@@ -326,11 +326,11 @@ fn append_and_die() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it starts processes")]
-fn whenever_the_process_dies_the_file_is_the_old_or_the_new_one() {
+fn a_killed_process_leaves_the_old_or_the_new_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     create(&path, &["old"]);
-    // Files without a name, where there are some, are gone with the process.
+    // On systems with unnamed files, the kernel removes the file together with the process.
     let sink = FileSink::create(&path).unwrap();
     let named = leftovers(folder.path());
     drop(sink);

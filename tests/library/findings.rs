@@ -1,4 +1,4 @@
-//! Findings say what the errors of the library say.
+//! Tests that findings have the same texts as the errors of the library.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use zten::finding::{Finding, Verdict, ZTENSOR};
 use zten::write::{WriteOptions, Writer};
 use zten::{Error, OpenOptions};
 
-/// A file of one tensor.
+/// Returns a file with one tensor.
 fn file() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
     writer.add("w", &[2], &[1.0_f32, 2.0]).unwrap();
@@ -14,7 +14,7 @@ fn file() -> Vec<u8> {
 }
 
 #[test]
-fn what_the_system_says_is_said_of_the_system_alone() {
+fn errors_of_the_system_are_not_findings_about_the_file() {
     for (kind, message) in [
         (io::ErrorKind::UnexpectedEof, "the file became shorter while it was read"),
         (io::ErrorKind::PermissionDenied, "permission denied"),
@@ -35,7 +35,7 @@ fn what_the_system_says_is_said_of_the_system_alone() {
 }
 
 #[test]
-fn a_manifest_that_is_rejected_has_names() {
+fn findings_about_rejected_manifests_have_names() {
     let mut bytes = file();
     let at = bytes.windows(5).rposition(|word| word == b"dense").unwrap();
     bytes[at] = 0xff;
@@ -49,7 +49,7 @@ fn a_manifest_that_is_rejected_has_names() {
 }
 
 #[test]
-fn a_name_that_there_is_not_is_no_place() {
+fn a_missing_tensor_has_no_location() {
     let archive = zten::Archive::from_bytes(file()).unwrap();
     let error = archive.tensor("v").unwrap_err();
     assert_eq!(Finding::from_error(&error).to_string(), error.to_string());

@@ -1,4 +1,4 @@
-//! Reading as `f32`, and loading all tensors at once.
+//! Tests of reading tensors as `f32`, and of loading all tensors at once.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,9 +30,9 @@ fn every_float_dtype_is_read_as_f32() {
     assert_eq!(misuse(archive.tensor("i32").unwrap().to_f32().unwrap_err()), Misuse::Type);
 }
 
-/// The elements of every tensor of the corpus that can be read as `f32` are those of the other ways to read them.
+/// For each tensor of the corpus that can be read as `f32`, the values are the same as those of all other methods.
 #[test]
-fn values_are_those_of_the_other_ways_to_read() {
+fn to_f32_agrees_with_all_other_methods() {
     let (mut dense, mut quantized, mut groups, mut blocks) = (0, 0, 0, 0);
     for folder in ["accept/1.2.3", "v2/accept", "other/gguf/accept", "other/safetensors/accept"] {
         for entry in std::fs::read_dir(corpus().join(folder)).unwrap() {
@@ -81,7 +81,8 @@ fn values_are_those_of_the_other_ways_to_read() {
     assert!(groups > 10, "{groups}");
 }
 
-/// Any range of a quantized tensor has the elements `values` of the whole tensor, and a wrong range is an error.
+/// Reads ranges of a quantized tensor, and checks that each gives the same elements as `values`, the whole tensor. A range out of
+/// bounds is an error.
 pub(crate) fn parts_are_those_of_the_whole(tensor: &Tensor<'_>, values: &[f32]) {
     let all = values.len();
     let part = |start: usize, end: usize, length: usize| {
@@ -107,7 +108,7 @@ pub(crate) fn parts_are_those_of_the_whole(tensor: &Tensor<'_>, values: &[f32]) 
     assert_eq!(misuse(part(1, 0, 0).unwrap_err()), Misuse::Slice);
 }
 
-/// Counts the bytes that are read.
+/// A source that counts the bytes read from it.
 struct Counted<'b>(&'b [u8], AtomicUsize);
 
 impl ReadAt for Counted<'_> {
@@ -151,8 +152,8 @@ fn read_of(
     source.1.load(Relaxed) - before
 }
 
-/// Of a group of tensors, a row takes its own codes, scales and zero points, and the words that it shares with other rows; and small
-/// tables, which are the same for all rows.
+/// Reading a row of a group reads the codes, scales and zero points of this row, the words that the row shares with other rows, and
+/// small tables that all rows share.
 #[cfg(feature = "safetensors")]
 #[test]
 fn only_the_rows_of_a_part_of_a_group_are_read() {
@@ -183,7 +184,7 @@ fn only_the_rows_of_a_part_of_a_group_are_read() {
     }
 }
 
-/// Codes 0 to 7 of 4 bits, whose scales and zero points differ from group to group.
+/// Codes 0 to 7 of 4 bits, with scales and zero points that differ in each group.
 #[test]
 fn groups_of_codes_are_read_by_axis_order_and_form() {
     let values = |file: FileV2| {
@@ -191,16 +192,16 @@ fn groups_of_codes_are_read_by_axis_order_and_form() {
         archive.tensor("w").unwrap().to_f32().unwrap()
     };
     let at = |field: &str| format!("w:/attributes/{field}");
-    // Scales 1, 2, 3 and 4 as `f16`, and zero points 1, 2, 3 and 4 as codes.
+    // The scales 1, 2, 3 and 4 as `f16`, and the zero points 1, 2, 3 and 4 as codes.
     let rows = || {
         let scales = [0, 0x3c, 0, 0x40, 0, 0x42, 0, 0x44];
         quant_group().blob(12288, &scales).blob(8192, &[0x21, 0x43])
     };
-    // Along the rows of [4, 2], and along the columns of [2, 4].
+    // Groups along the rows of [4, 2], and along the columns of [2, 4].
     assert_eq!(values(rows()), [-1.0, -2.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0]);
     let columns = || rows().set("w:/shape", uints(&[2, 4])).set(&at("axis"), uint(1));
     assert_eq!(values(columns()), [-1.0, 0.0, 0.0, 2.0, 3.0, 6.0, 8.0, 12.0]);
-    // Along the middle of [2, 2, 2].
+    // Groups along the middle dimension of [2, 2, 2].
     let middle = rows().set("w:/shape", uints(&[2, 2, 2])).set(&at("axis"), uint(1));
     assert_eq!(values(middle), [-1.0, -2.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0]);
     // Codes 1 0 3 2 5 4 7 6, and zero points 2, 1, 4 and 3.
@@ -219,7 +220,7 @@ fn groups_of_codes_are_read_by_axis_order_and_form() {
     assert_eq!(values(plain), [-1.5, 4.0, 0.5, 8.0, 7.5, 24.0, 13.5, 32.0]);
     let none = || rows().without("w:zeros").set(&at("zero_point/form"), text("none"));
     assert_eq!(values(none()), [0.0, 2.0, 2.0, 6.0, 12.0, 20.0, 18.0, 28.0]);
-    // One scale for each lane, and one for each weight.
+    // One scale for each lane, and one scale for each weight.
     let lanes = none().set(&at("group_size"), uint(0)).set("w:scales", part("f16", 12288, 4));
     assert_eq!(values(lanes), [0.0, 2.0, 2.0, 6.0, 4.0, 10.0, 6.0, 14.0]);
     let each = none().set(&at("group_size"), uint(0)).set("w:scales", part("f16", 12288, 16));
@@ -233,7 +234,7 @@ fn groups_of_codes_are_read_by_axis_order_and_form() {
     assert_eq!(read("quant-group.zt"), [-8.0, -14.0, -6.0, -10.0, -4.0, -6.0, -2.0, -2.0]);
     // The zero point is -8.
     assert_eq!(read("quant-implied.zt"), [8.0, 18.0, 10.0, 22.0, 12.0, 26.0, 14.0, 30.0]);
-    // Exponents 0, 3C, 0 and 40 of 2, from which 127 is subtracted.
+    // The exponents 0x00, 0x3c, 0x00 and 0x40: powers of two with a bias of 127.
     let scales = [0, 0x3c, 0, 0x40].map(|bits| zten::element::F8E8M0::from_bits(bits).to_f32());
     let [a, b, c, d] = scales;
     let expected = [-8.0 * a, -7.0 * b, -6.0 * a, -5.0 * b, -4.0 * c, -3.0 * d, -2.0 * c, -d];
@@ -243,7 +244,7 @@ fn groups_of_codes_are_read_by_axis_order_and_form() {
     assert_eq!(error.rule(), Some("unsupported-type"));
 }
 
-/// Views of quantized tensors borrow bytes in memory, which does not compare digests.
+/// A view borrows bytes without comparing digests, so reading as `f32` must do that for quantized tensors.
 #[test]
 fn a_changed_byte_of_a_quantized_tensor_is_found() {
     #[derive(Serialize)]
@@ -275,7 +276,7 @@ fn a_changed_byte_of_a_quantized_tensor_is_found() {
 }
 
 #[test]
-fn sparse_tensors_have_no_elements_in_a_row() {
+fn sparse_tensors_are_not_read_as_f32() {
     let archive = zten::open(corpus().join("accept/1.2.3/csr_raw.zt")).unwrap();
     for tensor in &archive {
         assert_eq!(misuse(tensor.to_f32().unwrap_err()), Misuse::Layout, "{}", tensor.name());

@@ -1,5 +1,5 @@
-//! Slices of parts in frames: only the frames that they need are decoded, and all of each of them is
-//! verified. v2 §8.2.
+//! Tests of slices of components in frames: only the frames with requested elements are decoded, and each of these frames is
+//! verified as a whole. v2 §8.2.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use zten_corpus::cbor::uints;
 use zten_corpus::v2::{encoded, frame, table};
 use zten_testkit::reads;
 
-/// Decoded bytes of a frame; the last one has less.
+/// The decoded bytes of each frame but the last, which has fewer.
 const FRAME: usize = 100;
 const LAST: usize = 50;
 const FRAMES: usize = 11;
 const ROW: usize = 10;
 
-/// A source that notes what was read.
+/// A source that records which bytes were read.
 struct Noted<'d> {
     bytes: &'d [u8],
     read: Mutex<Vec<Range<u64>>>,
@@ -37,7 +37,7 @@ impl ReadAt for Noted<'_> {
     }
 }
 
-/// An array of 105 rows of 10 bytes in 11 frames, what it holds, and where each frame lies.
+/// A file with an array of 105 rows of 10 bytes in 11 frames, its content, and the range of each frame.
 struct Made {
     file: Vec<u8>,
     content: Vec<u8>,
@@ -62,7 +62,7 @@ fn made() -> Made {
 }
 
 impl Made {
-    /// The bytes of those rows and columns.
+    /// Returns the bytes of the rows `rows` and columns `columns`.
     fn part(&self, rows: Range<u64>, columns: Range<u64>) -> Vec<u8> {
         let part = |row: u64| {
             let start = usize::try_from(row).unwrap() * ROW;
@@ -73,7 +73,7 @@ impl Made {
         rows.flat_map(part).collect()
     }
 
-    /// The frames of which something was read.
+    /// Returns the frames of which any byte was read.
     fn touched(&self, source: &Noted<'_>) -> BTreeSet<usize> {
         let read = source.read.lock().unwrap();
         let touches = |frame: &Range<u64>| {
@@ -106,7 +106,7 @@ fn slices_decode_the_frames_that_they_need_and_no_others() {
                     .flat_map(|row| frame(row, columns.start)..=frame(row, columns.end - 1))
                     .collect();
                 assert_eq!(made.touched(&source), needed, "{first}..{end}, {columns:?}");
-                // Each is read once: what is walked, and what is decoded.
+                // Each byte is read once: both the headers that are walked and the frames that are decoded.
                 let bytes = |frame: usize| made.frames[frame].end - made.frames[frame].start;
                 let stored: u64 = needed.iter().map(|frame| bytes(*frame)).sum();
                 let read = source.read.lock().unwrap();
@@ -130,7 +130,7 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
     let row = read(&made.file).unwrap();
     assert_eq!(row, made.content[310..320]);
     for (at, frame) in made.frames.iter().enumerate() {
-        // A byte before the row, one behind it, and one of the checksum.
+        // A byte before the row, a byte after it, and a byte of the checksum.
         for place in [frame.start + 9, frame.start + 39, frame.end - 1] {
             let mut file = made.file.clone();
             file[usize::try_from(place).unwrap()] ^= 1;
@@ -144,10 +144,10 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
     }
 }
 
-/// The table is validated before it is used, and what it says of a frame again as that is begun: a
-/// file may change under its reader.
+/// The seek table is validated before its first use, and each entry once more when its frame is read, because a file may change
+/// while it is open.
 #[test]
-fn a_table_that_changes_is_held_to_the_same_bounds() {
+fn a_table_that_changes_is_validated_again() {
     let made = made();
     let archive = Archive::from_bytes(&made.file).unwrap();
     let component = archive.get("w").unwrap().component("data").unwrap();
@@ -158,7 +158,7 @@ fn a_table_that_changes_is_held_to_the_same_bounds() {
         (4, 16 << 20, "decoded-size"),
         (4, (16 << 20) + 1, "zstd-frame-single"),
     ] {
-        // Four bytes become others.
+        // Replaces four bytes of an entry.
         let (at, has_changed) = (usize::try_from(entry + place).unwrap(), AtomicBool::new(false));
         let mut other = made.file.clone();
         other[at..at + 4].copy_from_slice(&u32::to_le_bytes(number));
@@ -172,16 +172,16 @@ fn a_table_that_changes_is_held_to_the_same_bounds() {
     }
 }
 
-/// No range for any dimension, of which there may be none.
+/// No range for any dimension: a whole array of any rank.
 const WHOLE: &[Range<u64>] = &[];
 
-/// The dense tensors of a file.
+/// Returns the dense tensors of a file.
 fn dense<S: ReadAt>(archive: &Archive<S>) -> impl Iterator<Item = Tensor<'_>> {
     archive.tensors().filter(|tensor| tensor.dense().is_ok())
 }
 
 #[test]
-fn other_encodings_are_read_as_far_as_they_must_be() {
+fn slices_of_other_encodings_read_what_they_need() {
     let file = zten_testkit::read_accepted("1.2.3/zstd.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let mut tried = 0;
@@ -198,7 +198,7 @@ fn other_encodings_are_read_as_far_as_they_must_be() {
         tried += 1;
     }
     assert!(tried > 0);
-    // Raw, in the other byte order.
+    // Raw content in big-endian order.
     let file = zten_testkit::read_accepted("v01-big-endian.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     for tensor in dense(&archive) {
@@ -211,9 +211,9 @@ fn other_encodings_are_read_as_far_as_they_must_be() {
     assert!(tried > 1);
 }
 
-/// Claims of a table are checked against the limits, and against the table itself, before a frame is read.
+/// The claims of a seek table are checked against the limits, and against the length of the table, before any frame is read.
 #[test]
-fn claims_of_a_table_are_spent_before_anything_is_decoded() {
+fn claims_of_a_table_are_checked_before_anything_is_decoded() {
     let made = made();
     let length = made.content.len() as u64;
     let verify = |file: &[u8], limits: &Limits| {
@@ -231,7 +231,7 @@ fn claims_of_a_table_are_spent_before_anything_is_decoded() {
         let (outcome, read) = verify(&made.file, &limits(length - 1));
         assert_eq!((outcome.unwrap_err(), read), (&*format!("limit-{limit}"), 0));
     }
-    // Entries without end, of frames that claim 16 MiB each, and a size that they add up to.
+    // 4,096 entries that each claim a frame of 16 MiB, and a decoded size that is their sum.
     let (entries, claimed) = (4096_u64, 16_u64 << 20);
     let stored = table(&vec![(0, 16 << 20); 4096], 0);
     let file = encoded(entries * claimed, &stored).start(40960).bytes();
@@ -240,7 +240,7 @@ fn claims_of_a_table_are_spent_before_anything_is_decoded() {
     assert_eq!(verify(&file, &wide).0, Err("zstd-frame-single"));
     let small = wide.with_named("decoded-total", 1 << 20).unwrap();
     assert_eq!(verify(&file, &small).0, Err("limit-decoded-total"));
-    // Nothing is allocated for what is claimed.
+    // The claimed sizes allocate nothing.
     let opened = [Limits::default(), wide]
         .map(|limits| OpenOptions::default().limits(limits).from_bytes(&file).unwrap());
     let [usual, wide] = opened.each_ref().map(|archive| archive.get("w").unwrap());
@@ -250,7 +250,7 @@ fn claims_of_a_table_are_spent_before_anything_is_decoded() {
         assert!(wide.to_vec::<u8>().is_err());
     });
     assert!(heap.bytes_max < 256 << 10, "{} bytes", heap.bytes_max);
-    // More entries than the component has room for.
+    // A table that claims more entries than fit in the component.
     let mut stored = table(&[(0, 1)], 0);
     let count = stored.len() - 9;
     stored[count..count + 4].copy_from_slice(&u32::MAX.to_le_bytes());

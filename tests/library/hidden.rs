@@ -1,4 +1,4 @@
-//! Tests of the characters that are hidden: all code points, against tables of Unicode that others have made.
+//! Tests of the hidden characters: all code points are compared with tables of Unicode from other projects.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 use zten::escape::{Name, UNICODE_VERSION, escape_all, is_hidden, path, quoted, word};
 use zten::json;
 
-/// The characters with a property.
+/// Returns the characters with `property`.
 fn having(property: &str) -> HashSet<char> {
     let class = regex_syntax::parse(&format!(r"\p{{{property}}}")).unwrap();
     let HirKind::Class(Class::Unicode(class)) = class.kind() else { panic!("{property}") };
@@ -15,7 +15,7 @@ fn having(property: &str) -> HashSet<char> {
 }
 
 #[test]
-fn every_code_point_is_as_its_properties_say() {
+fn hidden_characters_follow_the_properties_of_unicode() {
     use GeneralCategory as C;
     let (major, minor, update) = unicode_properties::UNICODE_VERSION;
     assert_eq!(UNICODE_VERSION, format!("{major}.{minor}.{update}"));
@@ -66,9 +66,9 @@ fn no_hidden_character_is_shown() {
     }
 }
 
-/// Characters that were once printed as they are.
+/// Characters that an earlier version displayed without an escape.
 #[test]
-fn what_hides_or_turns_is_hidden() {
+fn characters_that_hide_or_reverse_text_are_escaped() {
     let known = "\u{34f}\u{17b4}\u{180b}\u{2800}\u{fe00}\u{fe0f}\u{1bca0}\u{1d173}\u{13430}\
         \u{202e}\u{2066}\u{200b}\u{ad}\u{61c}\u{3164}\u{115f}\u{1160}\u{ffa0}\u{feff}\u{e0041}\u{a0}";
     assert_eq!(known.find(|c| !is_hidden(c)), None);

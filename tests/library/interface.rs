@@ -1,4 +1,4 @@
-//! The public interface, as its users meet it: one call for the common job, errors that name what is wrong.
+//! Tests of the public interface as users meet it: one call for each common job, and errors that name what is wrong.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ struct Meta {
     notes: Vec<String>,
 }
 
-/// The whole of it: a file is written, opened and read, tensor by tensor.
+/// The whole path of a file: written, opened, and read tensor by tensor.
 #[test]
 fn a_file_is_written_and_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -102,9 +102,9 @@ fn a_file_is_written_and_read() {
     assert!(graph.entries::<f32>().unwrap().eq([(0, 2, 1.5), (1, 0, 2.5)]));
 }
 
-/// Elements are borrowed from memory, and never from a file that may change.
+/// Elements are borrowed from memory. Elements of a file on disk, which may change, are always copied.
 #[test]
-fn elements_are_borrowed_where_they_can_be() {
+fn elements_are_borrowed_from_memory_and_copied_from_files() {
     let file = placed(&read_accepted("1.2.3/dense_all.zt"), 0);
     let archive = Archive::from_bytes(&*file).unwrap();
     let tensor = archive.tensor("t_f32").unwrap();
@@ -130,14 +130,14 @@ fn elements_are_borrowed_where_they_can_be() {
     assert_eq!(tensor.to_cow::<f32>().unwrap().len(), 6);
 }
 
-/// All ways to read a tensor give the same elements, from a file and from memory.
+/// All methods that read a tensor give the same elements, from a file and from memory.
 #[test]
 fn all_ways_to_read_agree() {
     let mut tensors = 0;
     for case in zten_testkit::accepted().filter(|case| case.opens_only.is_none()) {
         let (Ok(file), Ok(memory)) = (zten::open(&case.path), Archive::from_bytes(&case.bytes))
         else {
-            // Some need a tolerance.
+            // Some files of the corpus need a tolerance that is not set here.
             continue;
         };
         for (one, other) in file.tensors().zip(&memory) {
@@ -157,7 +157,7 @@ fn all_ways_to_read_agree() {
             for (one, other) in one.components().zip(other.components()) {
                 let Ok(read) = one.read() else { continue };
                 assert_eq!(*read, *other.read().unwrap());
-                // Pieces that are no whole elements.
+                // Reads pieces that end within an element.
                 let (mut reader, mut bytes) = (other.reader().unwrap(), Vec::new());
                 let (mut piece, mut length) = ([0; 7], 1);
                 while length > 0 && bytes.len() < 4096 {
@@ -173,13 +173,13 @@ fn all_ways_to_read_agree() {
     assert!(tensors > 10, "{tensors}");
 }
 
-/// Stored without a lifetime, and shared among threads.
+/// A struct that stores an archive without a lifetime, and is shared among threads.
 struct Model {
     archive: Archive<InMemory<Arc<[u8]>>>,
 }
 
 #[test]
-fn any_holder_of_bytes_will_do() {
+fn archives_open_from_any_owner_of_bytes() {
     fn shared<T: Send + Sync + 'static>(value: T) -> T {
         value
     }
@@ -207,7 +207,7 @@ fn any_holder_of_bytes_will_do() {
     assert_eq!(Archive::from_bytes(file.clone()).unwrap().into_source().0, file);
 }
 
-/// A header by itself, and the file that its tensors are read from.
+/// An archive of a header alone can be joined with the file that has its tensors.
 #[test]
 fn a_header_is_joined_with_its_file() {
     let file = read_accepted("1.2.3/dense_all.zt");
@@ -228,7 +228,7 @@ fn a_header_is_joined_with_its_file() {
     }
     let elements = tensor.read_from(&file).to_vec::<f32>().unwrap();
     assert_eq!(elements.len(), 6);
-    // Tensors of an archive, too, are read and borrowed from the source that they are bound to.
+    // A tensor of an archive that is bound to another source reads and borrows from that source.
     let other: Vec<u8> = file.iter().map(|byte| byte ^ 1).collect();
     let archive = Archive::from_bytes(&file).unwrap();
     let tensor = archive.tensor("t_u8").unwrap();
@@ -278,14 +278,17 @@ fn an_error_says_both_types() {
         assert_eq!(error.to_string(), format!("{sentence}{place}"));
         assert_eq!(misuse(error), Misuse::Type);
     };
-    says(float.to_vec::<bf16>().unwrap_err(), "component is f32, requested bf16");
-    says(float.to_cow::<u8>().unwrap_err(), "component is f32, requested u8");
+    says(float.to_vec::<bf16>().unwrap_err(), "the component is f32, requested bf16");
+    says(float.to_cow::<u8>().unwrap_err(), "the component is f32, requested u8");
     says(
         float.to_cow::<zten::element::Complex<f32>>().unwrap_err(),
-        "component is f32, requested complex64",
+        "the component is f32, requested complex64",
     );
-    says(float.slice(..).unwrap().to_vec::<i8>().unwrap_err(), "component is f32, requested i8");
-    says(float.read_into(&mut [0_u64; 3]).unwrap_err(), "component is f32, requested u64");
+    says(
+        float.slice(..).unwrap().to_vec::<i8>().unwrap_err(),
+        "the component is f32, requested i8",
+    );
+    says(float.read_into(&mut [0_u64; 3]).unwrap_err(), "the component is f32, requested u64");
 }
 
 #[test]
@@ -322,7 +325,7 @@ fn a_missing_tensor_is_named() {
 }
 
 #[test]
-fn the_system_is_a_source_of_errors() {
+fn errors_of_the_system_are_sources_of_errors() {
     assert_eq!(zten::open(corpus()).unwrap_err().kind(), ErrorKind::Read);
     let error = Writer::create("no such folder/new.zt").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Write);
@@ -353,7 +356,7 @@ fn an_index_may_name_hidden_files() {
     archive.verify().unwrap();
 }
 
-/// A source that lends its bytes, and lends others once it is `changed`.
+/// A source that lends its bytes. Once it is `changed`, it lends other bytes.
 struct Changing {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -404,7 +407,7 @@ fn a_recognized_file_is_opened_without_reading_its_first_bytes_again() {
     counts.lock().unwrap().fill(0);
     let begun = OpenOptions::default().begin_recognized(&source, recognition, "x").unwrap();
     assert!(matches!(begun, zten::formats::Begun::Archive(archive) if archive.len() == 18));
-    // The file is shorter than what is read to recognize it.
+    // The file is shorter than the number of bytes that recognition needs.
     assert_eq!(counts.lock().unwrap().iter().sum::<u32>(), 0);
 }
 
@@ -446,7 +449,7 @@ fn bytes_of_no_format_are_unsupported_and_invalid_if_they_are_called_a_tensor() 
 }
 
 #[test]
-fn a_wrong_digest_is_told_with_the_right_one() {
+fn an_error_about_a_digest_has_both_digests() {
     let mut file = read_accepted("1.1.1/crc32c.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let summary = archive.verify().unwrap();
@@ -484,7 +487,7 @@ fn a_wrong_digest_is_told_with_the_right_one() {
     assert_eq!(verifier.mismatch(), Some(&mismatch));
 }
 
-/// A writer that has no room.
+/// A sink without room for a single byte.
 #[derive(Debug)]
 struct Full;
 
@@ -498,7 +501,7 @@ impl std::io::Write for Full {
     }
 }
 
-/// A file that goes to memory and one that goes to an `io::Write` are the same.
+/// A file written to memory and a file written to an `io::Write` have the same bytes.
 #[test]
 fn a_file_goes_to_any_writer() {
     let attributes = BTreeMap::from([("bits", 4)]);

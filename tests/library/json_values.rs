@@ -1,4 +1,4 @@
-//! Values as JSON: nothing is lost, and no two are alike, whichever parser reads it.
+//! Tests of values as JSON: no information is lost, and no two different values have the same JSON, whichever parser reads it.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use zten::Archive;
 use zten::json::{self, value};
 use zten::write::{Encoded, WriteOptions, Writer};
 
-/// A value of CBOR's own data model: RFC 8949 §2. What is not content is how it is spelled.
+/// A value of the generic data model of CBOR (RFC 8949 §2), without the choices that an encoding has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Cbor {
     Uint(u64),
@@ -18,7 +18,7 @@ enum Cbor {
     Map(Vec<(Cbor, Cbor)>),
     Tag(u64, Box<Cbor>),
     Simple(u8),
-    /// The bits of the double.
+    /// The bits of the value as a double.
     Float(u64),
 }
 
@@ -83,7 +83,7 @@ impl Random {
         match self.below(4) {
             0 => 0x7ff8 << 48,
             1 => 0x7ff0_0000_0000_0000 | payload | self.below(2) << 63,
-            // A payload that fits a single or a half.
+            // The payload of a NaN that fits in a single or a half.
             2 => 0x7ff0_0000_0000_0000 | (1 + self.below(1023)) << 42 | self.below(2) << 63,
             _ => self.one_of(&values).to_bits(),
         }
@@ -113,7 +113,7 @@ impl Random {
         }
     }
 
-    /// A head, perhaps longer than it need be.
+    /// Writes a head, which may be longer than necessary.
     fn head(&mut self, major: u8, argument: u64, out: &mut Vec<u8>) {
         let least = match argument {
             0..24 => 0,
@@ -148,7 +148,7 @@ impl Random {
         out.push(0xff);
     }
 
-    /// Begins an array or a map; true if something must end it.
+    /// Begins an array or a map. Returns true if the item has indefinite length, and needs a break at its end.
     fn entries(&mut self, major: u8, count: usize, out: &mut Vec<u8>) -> bool {
         let open = self.below(2) == 0;
         if open {
@@ -159,7 +159,7 @@ impl Random {
         open
     }
 
-    /// Spells a value in one of the ways that there are.
+    /// Writes `value` in one of its possible encodings, chosen at random.
     fn spell(&mut self, value: &Cbor, out: &mut Vec<u8>) {
         match value {
             Cbor::Uint(number) => self.head(0, *number, out),
@@ -200,7 +200,8 @@ impl Random {
     fn float_of(&mut self, bits: u64, out: &mut Vec<u8>) {
         let (sign, exponent, fraction) = (bits >> 63, bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
         let special = exponent == 0x7ff || bits << 1 == 0;
-        // Infinities, zeros and NaNs keep their upper bits; a number is asked whether it is a single.
+        // A NaN, infinity or zero can be a single if its low bits are zero. Any other number can be a single if converting it does
+        // not change it.
         if special && fraction.trailing_zeros() >= 42 && self.below(2) == 0 {
             let top = if exponent == 0 { 0 } else { 0x1f };
             let half = u16::try_from(sign << 15 | top << 10 | fraction >> 42).unwrap();
@@ -225,8 +226,8 @@ impl Random {
     }
 }
 
-/// The same value with the entries of maps in one order, where the order says nothing: where no key
-/// stands there twice.
+/// Returns the value with the entries of its maps sorted, because their order has no meaning. Maps with duplicate keys keep their
+/// order.
 fn sorted(value: &Cbor) -> Cbor {
     match value {
         Cbor::Array(items) => Cbor::Array(items.iter().map(sorted).collect()),
@@ -241,7 +242,7 @@ fn sorted(value: &Cbor) -> Cbor {
     }
 }
 
-/// A value from its JSON, as `docs/json.md` says.
+/// Returns the value that `json` stands for, by the rules in `docs/json.md`.
 fn read(json: &Json) -> Cbor {
     match json {
         Json::Null => Cbor::Simple(22),
@@ -307,7 +308,7 @@ fn as_read(json: &Json) -> String {
     }
 }
 
-/// Returns the text that is written for each of some values, by way of a file.
+/// Returns the JSON that zten writes for each of `values`, which pass through a file as attributes.
 fn written(values: &[Vec<u8>]) -> Vec<String> {
     let mut random = Random::new(0);
     let mut map = Vec::new();
@@ -351,7 +352,7 @@ fn values_are_read_back() {
             let wanted = sorted(value);
             assert_eq!(sorted(&read(&json)), wanted, "{text}");
             own += usize::from(text.contains("$map"));
-            // The same for others that say the same, and for those alone.
+            // Texts of other forms must be equal exactly if the values are equal.
             if !text.contains("$map") {
                 let before = seen.entry(as_read(&json)).or_insert_with(|| wanted.clone());
                 assert_eq!(*before, wanted, "{text}");
@@ -362,7 +363,7 @@ fn values_are_read_back() {
 }
 
 #[test]
-fn each_form() {
+fn each_kind_of_value_has_its_form() {
     let cases: [(&[u8], &str); 26] = [
         (b"\x00", "0"),
         (b"\x20", "-1"),

@@ -1,8 +1,8 @@
-//! Layers: the `crate::` paths of the library follow the table of ARCHITECTURE.md.
+//! Tests that the `crate::` paths in the library follow the table in ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The texts between backticks.
+/// Returns the texts between backticks in a cell.
 fn names(cell: &str) -> BTreeSet<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
@@ -28,7 +28,7 @@ fn modules_use_what_the_table_lets_them() {
         let cells: Vec<&str> = row.split('|').collect();
         table.extend(names(cells[1]).into_iter().map(|module| (module, names(cells[3]))));
     }
-    // Without circles: a module uses only modules whose rows stand above its own.
+    // There are no circles if each module uses only modules in rows above its own.
     let mut above = BTreeSet::new();
     for row in section.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.split('|').collect();

@@ -1,4 +1,4 @@
-//! Files are opened without waiting for anything, and by no link but those of a hub's cache.
+//! Tests that opening a file never waits (as for a pipe), and follows no link except those of a hub's cache.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::process::Command;
 use zten::source::{open_below, open_regular};
 use zten_testkit::corpus;
 
-/// The repository of a hub's cache, which holds a file with a shard, by their names in a snapshot.
+/// Makes the repository of a hub's cache, with a snapshot that names a file and its shard.
 fn repository(root: &Path) {
     let shards = corpus().join("v2/shards");
     let snapshot = root.join("snapshots/0123");
@@ -71,18 +71,18 @@ fn no_other_link_is_opened() {
     ] {
         assert_eq!(opened(&root.join(folder), target), expected, "{folder}: {target}");
     }
-    // The folder `blobs` is no link either.
+    // The folder `blobs` itself must not be a link.
     fs::rename(root.join("blobs"), hub.path().join("elsewhere")).unwrap();
     symlink("../elsewhere", root.join("blobs")).unwrap();
     assert!(open_below(&snapshot, &["dense.zt".as_ref()]).unwrap().is_none());
-    // No step but the last may be one.
+    // Only the last step of the path may be a link.
     symlink(root.join("snapshots/0123"), hub.path().join("folder")).unwrap();
     let steps = ["folder".as_ref(), "dense.zt".as_ref()];
     assert!(open_below(hub.path(), &steps).unwrap().is_none());
 }
 
 #[test]
-fn nothing_is_waited_for() {
+fn opening_a_pipe_does_not_wait() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! Components read whole on several threads: the same bytes and the same errors as one by one.
+//! Tests of components that are read whole on several threads: the bytes and errors are the same as on one thread.
 
 use std::collections::HashSet;
 use std::error::Error as _;
@@ -13,12 +13,12 @@ use zten::write::{Checksum, Level, WriteOptions};
 use zten::{Archive, Component, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt};
 use zten_testkit::{accepted, reads, reject_index, write};
 
-/// The components of a file.
+/// Returns the components of a file.
 fn components<S: ReadAt>(archive: &Archive<S>) -> Vec<Component<'_>> {
     archive.tensors().flat_map(|tensor| tensor.components()).collect()
 }
 
-/// A file of tensors of so many bytes, which have no digests.
+/// Returns a file with a tensor of each of `sizes`, in bytes. The tensors have no digests.
 fn file(sizes: &[usize]) -> Vec<u8> {
     let options = WriteOptions::default().checksum(Checksum::None);
     let file = write(&options, |file| {
@@ -30,7 +30,7 @@ fn file(sizes: &[usize]) -> Vec<u8> {
     file.unwrap()
 }
 
-/// Bytes for which there is a thread.
+/// The number of bytes for which the loader starts a thread.
 const ONE: usize = 1 << 20;
 
 /// Reads the components of `archive` one after another. Returns their bytes, or the first error that says that the file
@@ -39,7 +39,7 @@ fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
     let read = |component: Component<'_>| {
         let decoded = component.read()?;
         if decoded.verified() == Verified::Unverifiable {
-            // What a verifier says of a digest that cannot be verified.
+            // The verifier gives the error of a digest that cannot be verified.
             let mut verifier = Verifier::new(archive.manifest());
             return Err(verifier.object(&component.tensor(), |_, _| ()).unwrap_err());
         }
@@ -59,8 +59,8 @@ fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
 
 #[test]
 #[cfg_attr(miri, ignore = "reads the whole corpus")]
-fn as_one_by_one() {
-    // There are five threads for small components only behind others.
+fn loading_equals_reading_one_by_one() {
+    // Without large tensors in front of them, the small tensors of the corpus would all be read by a single thread.
     let large = file(&[ONE; 5]);
     let large = Archive::from_bytes(&large).unwrap();
     let (mut read, mut failed) = (0, 0);
@@ -99,7 +99,7 @@ fn as_one_by_one() {
 
 #[test]
 #[cfg_attr(miri, ignore = "decodes zstd")]
-fn all_together_have_a_limit() {
+fn all_components_together_have_a_limit() {
     let large = file(&[ONE; 3]);
     let large = Archive::from_bytes(&large).unwrap();
     let file = zten_testkit::read_accepted("1.2.3/zstd.zt");
@@ -119,9 +119,9 @@ fn all_together_have_a_limit() {
     }
 }
 
-/// The first failure is the one that is told, and little is read after it.
+/// The first failure in the order of the file is returned, and little is read after it.
 #[test]
-fn the_first_failure_is_told() {
+fn the_first_failure_is_returned() {
     let file = file(&[ONE; 9]);
     let archive = Archive::from_bytes(&file).unwrap();
     let components = components(&archive);
@@ -130,7 +130,7 @@ fn the_first_failure_is_told() {
     for threads in [1, 2, 8] {
         for _ in 0..20 {
             let count = AtomicU32::new(0);
-            // Fails from the component on that begins at `from`.
+            // Fails at each read from the component at `from` on.
             let source = reads(|offset, buffer| {
                 count.fetch_add(1, Ordering::Relaxed);
                 if offset >= from {
@@ -149,9 +149,9 @@ fn the_first_failure_is_told() {
     }
 }
 
-/// A component that is not supported keeps no other from being found invalid, in whichever thread.
+/// An unsupported component does not hide an invalid one, whichever threads read the two.
 #[test]
-fn what_is_invalid_comes_before_what_is_not_supported() {
+fn invalid_components_are_reported_before_unsupported_ones() {
     let large = file(&[ONE; 5]);
     let large = Archive::from_bytes(&large).unwrap();
     let file = zten_testkit::read("v2/reject/digest-mismatch--v2-behind-a-digest.zt");
@@ -168,7 +168,7 @@ fn what_is_invalid_comes_before_what_is_not_supported() {
     }
 }
 
-/// A file whose first readers wait for each other: so many threads.
+/// A source that makes its first readers wait until `threads` threads are reading.
 struct Shared<'d> {
     file: &'d [u8],
     threads: usize,
@@ -182,18 +182,18 @@ impl ReadAt for Shared<'_> {
         if readers.insert(thread::current().id()) {
             self.all.notify_all();
             let too_few = |readers: &mut HashSet<_>| readers.len() < self.threads;
-            // Of too few, the test fails and does not wait forever.
+            // With too few threads, the test fails after this time instead of waiting forever.
             let long = Duration::from_secs(20);
             readers = self.all.wait_timeout_while(readers, long, too_few).unwrap().0;
         }
         drop(readers);
-        // Threads that there should not be find something to read, too.
+        // Gives threads that should not exist a chance to read, so that the test would see them.
         thread::yield_now();
         self.file.read_at(offset, buffer)
     }
 }
 
-/// Reads all of a file, on as many threads as are wanted of `most` and no others. Each has a component.
+/// Reads all of `file` with at most `most` threads, and checks that exactly `wanted` threads were used, each with a component.
 fn is_read_on(file: &[u8], most: usize, wanted: usize) {
     let archive = Archive::from_bytes(file).unwrap();
     let read = |read: &dyn Fn(&Loader, &[Component<'_>])| {
@@ -217,7 +217,7 @@ fn is_read_on(file: &[u8], most: usize, wanted: usize) {
     });
 }
 
-/// Starting a thread takes longer than reading less than a mebibyte.
+/// Starting a thread takes longer than reading less than 1 MiB, so each thread must have that much to read.
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn each_thread_has_a_mebibyte_to_read() {
@@ -238,10 +238,10 @@ fn each_thread_has_a_mebibyte_to_read() {
     }
 }
 
-/// Decoded bytes count as work, however few are stored.
+/// The number of threads follows the decoded bytes, even if few bytes are stored.
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
-fn what_is_decoded_is_work() {
+fn decoded_bytes_count_as_work() {
     let options = WriteOptions::default().compressed(Level::default());
     let part = ONE * 3 / 4;
     let file = write(&options, |file| {

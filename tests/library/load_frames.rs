@@ -1,5 +1,5 @@
-//! One component of many frames, read on several threads: the same bytes and errors as frame by frame, and each
-//! frame is read once.
+//! Tests of one component of many frames that is read on several threads: the bytes and errors are the same as frame by frame, and
+//! each frame is read once.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;
@@ -17,26 +17,26 @@ use zten_corpus::v2::{encoded, table};
 use zten_testkit::reads;
 use zten_zstd::encode;
 
-/// Frames of 1.2, and what each decodes to: bytes of noise, and bools, which compress to an eighth. Each of three threads
-/// has a mebibyte of noise, and each of four one of bools.
+/// The number of frames in files of 1.2. Each frame has `NOISE` bytes of noise, or `BOOLS` bools, which compress to an eighth. So a
+/// file is large enough for three threads with noise, and for four with bools.
 const FRAMES: usize = 12;
 const NOISE: usize = 270_000;
 const BOOLS: usize = 350_000;
 
-/// A file with one object `w` of one component, what that decodes to, and where its frames begin.
+/// A file with one object `w` of one component, the decoded content of the component, and the offsets of its frames.
 struct Made {
     file: Vec<u8>,
     content: Vec<u8>,
     stored: Vec<u64>,
 }
 
-/// Bytes, half of them noise.
+/// Returns `length` bytes, half of which are noise.
 fn noise(length: usize) -> Vec<u8> {
     let mut rng = Rng::with_seed(1);
     (0..length).map(|at| if at % 8 < 4 { rng.u8(..) } else { 7 }).collect()
 }
 
-/// Frames of 1.2, with a sha256 over what is stored.
+/// Returns a file of 1.2 with `content` in frames, and a sha256 of the stored bytes.
 fn made_v1(dtype: &str, content: Vec<u8>) -> Made {
     let level = encode::Level::new(1).unwrap();
     let (mut frames, mut stored) = (Vec::new(), Vec::new());
@@ -52,7 +52,7 @@ fn made_v1(dtype: &str, content: Vec<u8>) -> Made {
     Made { file, content, stored }
 }
 
-/// Frames of 2, with an xxh3 over what is decoded.
+/// Returns a file of 2 with `content` in frames, and an xxh3 of the decoded bytes.
 fn made_v2(content: Vec<u8>) -> Made {
     let options = WriteOptions::default().generation(Generation::V2);
     let options = options.compressed(Level::new(1).unwrap());
@@ -61,17 +61,17 @@ fn made_v2(content: Vec<u8>) -> Made {
     Made { file, content, stored: Vec::new() }
 }
 
-/// Noise of as many bytes as four frames of the writer have, and some.
+/// Returns noise that fills four frames of the writer and part of a fifth.
 fn large() -> Vec<u8> {
     noise((4 << 20) + 12_345)
 }
 
-/// The only component of a file.
+/// Returns the only component of a file.
 fn only_component<S: ReadAt>(archive: &Archive<S>) -> Component<'_> {
     archive.get("w").unwrap().component("data").unwrap()
 }
 
-/// The result of reading a component, with a loader or without.
+/// The result of reading a component, by a loader or by the component itself.
 type Read = Result<(Vec<u8>, Verified), Error>;
 
 fn read_parallel(file: &[u8], source: &dyn Source, threads: usize) -> Read {
@@ -82,7 +82,8 @@ fn read_parallel(file: &[u8], source: &dyn Source, threads: usize) -> Read {
     Ok((one.to_vec(), one.verified()))
 }
 
-/// Reads a component until two threads or more have taken part, since a busy machine may start one late.
+/// Reads a component again and again until at least two threads have taken part, because a busy machine may start the second thread
+/// too late.
 fn read_by_several(file: &[u8], threads: usize) -> (Noted<'_>, Read) {
     for _ in 0..100 {
         let noted = Noted::new(file);
@@ -100,10 +101,10 @@ fn read_alone(file: &[u8]) -> Read {
     Ok((decoded.to_vec(), decoded.verified()))
 }
 
-/// A source that notes which threads read what, and takes its time.
+/// A source that records which thread reads which bytes, and sleeps during each read.
 struct Noted<'d> {
     file: &'d [u8],
-    /// The reads that are longer than a header: the thread, the offset, and the number of bytes.
+    /// The reads that are longer than a header of a frame: thread, offset, and number of bytes.
     read: Mutex<Vec<(ThreadId, u64, usize)>>,
 }
 
@@ -133,7 +134,7 @@ impl ReadAt for Noted<'_> {
 }
 
 #[test]
-fn as_alone() {
+fn several_threads_read_what_one_thread_reads() {
     for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
         let wanted = Ok((made.content.clone(), Verified::Digest));
         assert_eq!(read_alone(&made.file), wanted);
@@ -152,7 +153,7 @@ fn as_alone() {
 }
 
 #[test]
-fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
+fn idle_threads_decode_frames_and_each_frame_is_read_once() {
     let made = made_v1("u8", noise(FRAMES * NOISE));
     let (noted, found) = read_by_several(&made.file, 2);
     assert_eq!(found.unwrap().0, made.content);
@@ -166,11 +167,11 @@ fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
     assert!(noted.bytes() <= made.file.len());
 }
 
-/// Memory follows what is stored: frames that claim to be much larger are decoded one after another.
+/// Memory must be bounded by the stored bytes, so frames that claim to be much larger are decoded one after another, on one thread.
 #[test]
-fn frames_that_claim_much_more_than_is_stored_have_one_thread() {
+fn frames_with_large_claims_are_decoded_by_one_thread() {
     let zeros = vec![0; FRAMES * NOISE];
-    // Of noise, but for one frame.
+    // All frames but one are noise.
     let mut noise = noise(FRAMES * NOISE);
     noise[3 * NOISE..4 * NOISE].fill(0);
     for content in [zeros, noise] {
@@ -191,7 +192,7 @@ fn damage_is_the_same_error() {
         let ends = [extent.start, extent.end].map(|end| usize::try_from(end).unwrap());
         for round in 0..60 {
             let mut file = made.file.clone();
-            // Headers of frames, the table, or anything.
+            // Changes the header of a frame, the seek table, or any byte.
             let at = match round % 3 {
                 0 if !made.stored.is_empty() => {
                     usize::try_from(*rng.choice(&made.stored).unwrap()).unwrap() + rng.usize(..12)
@@ -210,7 +211,7 @@ fn damage_is_the_same_error() {
     }
 }
 
-/// A frame, with a checksum or without.
+/// Returns a frame with `content`, and a checksum if `has_checksum` is true.
 fn frame(content: &[u8], has_checksum: bool) -> Vec<u8> {
     let level = encode::Level::new(1).unwrap();
     let encoder = encode::Encoder::new(level, content.len() as u64).unwrap();
@@ -224,7 +225,7 @@ fn frame(content: &[u8], has_checksum: bool) -> Vec<u8> {
     frame
 }
 
-/// Frames of 2 each have a checksum, and there is one frame for an entry of the table.
+/// In generation 2, each entry of the seek table is one frame, and each frame has a checksum.
 #[test]
 fn frames_of_a_table_are_single_and_have_checksums() {
     let content = noise(FRAMES * NOISE);
@@ -250,7 +251,7 @@ fn frames_of_a_table_are_single_and_have_checksums() {
         assert_eq!(found, read_alone(&wrong));
         assert_eq!(found.unwrap_err().rule(), Some("zstd-frame-single"));
     }
-    // A checksum ends a frame, in front of the magic of the next one: here that of the fourth.
+    // The checksum is at the end of a frame, just before the magic of the next one. Here it is the checksum of the fourth frame.
     let mut wrong = valid;
     let magic = [0x28, 0xb5, 0x2f, 0xfd];
     let mut frames = (4096..).zip(wrong.windows(4).skip(4096)).filter(|(_, four)| *four == magic);
@@ -261,11 +262,12 @@ fn frames_of_a_table_are_single_and_have_checksums() {
     assert_eq!(Err(error), read_alone(&wrong));
 }
 
-/// A frame of no bytes is validated as any other, also where it is the one too many for several threads.
+/// An empty frame is validated like any other, even if it is the last of more frames than several threads have enough work for.
 #[test]
-fn an_empty_frame_is_not_passed_over() {
+fn empty_frames_are_validated() {
     const LITTLE: usize = 26_650;
-    // Each is stored in little more than 16 KiB, so that one more is not worth the while; three threads have a mebibyte.
+    // The frames are stored in just over 16 KiB each, so an empty frame lowers the average to less than what several threads need.
+    // Together they have enough bytes for three threads.
     let content = noise(120 * LITTLE);
     let (mut stored, mut sizes) = (Vec::new(), Vec::new());
     for chunk in content.chunks(LITTLE).chain([&[][..]]) {
@@ -283,9 +285,9 @@ fn an_empty_frame_is_not_passed_over() {
     assert_eq!(found.unwrap_err().rule(), Some("zstd-checksum"));
 }
 
-/// A bool that is 3 stands in a frame, and a frame behind it is corrupt, or in front of it.
+/// A frame has a bool of 3, and another frame before or after it is corrupt. One thread and several threads report the same error.
 #[test]
-fn of_two_errors_the_same_is_told() {
+fn one_thread_and_several_report_the_same_of_two_errors() {
     let mut rng = Rng::with_seed(3);
     let mut content: Vec<u8> = (0..FRAMES * BOOLS).map(|_| rng.u8(..2)).collect();
     let valid = made_v1("bool", content.clone());
@@ -297,7 +299,7 @@ fn of_two_errors_the_same_is_told() {
     assert_eq!(read_alone(&made.file).unwrap_err().rule(), Some("bool-value"));
     for frame in [2, 6, 9] {
         let mut file = made.file.clone();
-        // The content size in the header: a frame decodes to fewer bytes than it says.
+        // Changes the content size in the header of a frame, which then decodes to fewer bytes than it declares.
         file[usize::try_from(made.stored[frame]).unwrap() + 5] ^= 1;
         assert_eq!(read_parallel(&file, &file, 4), read_alone(&file), "frame {frame}");
     }
@@ -305,7 +307,7 @@ fn of_two_errors_the_same_is_told() {
 }
 
 #[test]
-fn what_is_verified_is_what_has_been_read() {
+fn verified_bytes_are_the_bytes_that_were_read() {
     for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
         let mut right = 0;
         for lie in 0..60 {

@@ -1,5 +1,5 @@
-//! Heap while opening: at most 12 × the manifest and 64 KiB, for any input; at most 1.3 × the manifest for ordinary
-//! manifests.
+//! Tests of the heap while a file is opened: at most 12 × the manifest plus 64 KiB for any input, and at most 1.3 × the manifest
+//! for ordinary manifests.
 
 mod v2;
 
@@ -7,15 +7,15 @@ use zten::OpenOptions;
 use zten_testkit::generate::{self, File};
 use zten_testkit::{Far, heap_bound, open_in_steps};
 
-/// The most heap that was in use at once, in bytes.
+/// Returns the largest heap during `run`, in bytes, and the result of `run`.
 fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
     let mut result = None;
     let info = allocation_counter::measure(|| result = Some(run()));
     (info.bytes_max, result.unwrap())
 }
 
-/// Opens a file and holds its heap against the bound for any input. The few bytes that the
-/// generated footer takes are the caller's.
+/// Opens a file, and checks its heap against the bound for any input. The heap for the footer, which the test makes, is not
+/// counted.
 fn bounded(file: &File, what: &str) -> (u64, Result<(), zten::Error>) {
     let (peak, opened) = peak(|| file.open().map(drop));
     let bound = heap_bound(file.manifest.len() as u64);
@@ -32,7 +32,7 @@ fn ordinary_manifests_take_less_than_they_are() {
                 let file = generate::dense(&names, digests, disorder);
                 let (peak, opened) = bounded(&file, "ordinary");
                 opened.unwrap();
-                #[expect(clippy::cast_precision_loss, reason = "they are small")]
+                #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
                 let share = peak as f64 / file.manifest.len() as f64;
                 let what = format!("shuffled {shuffled}, digests {digests}, disorder {disorder}");
                 println!("{what}: {share:.3} of the manifest");
@@ -56,7 +56,7 @@ fn the_smallest_objects_are_bounded() {
 }
 
 #[test]
-fn claims_are_not_believed() {
+fn claims_allocate_nothing() {
     for file in generate::claims() {
         let (peak, opened) = bounded(&file, "claim");
         assert!(opened.is_err());
@@ -68,7 +68,7 @@ fn claims_are_not_believed() {
 }
 
 #[test]
-fn disorder_is_bounded() {
+fn unsorted_names_and_blobs_are_bounded() {
     for count in [100, 5_000, 100_000] {
         let (_, opened) = bounded(&generate::same_names(count), "same names");
         assert_eq!(opened.unwrap_err().rule(), Some("duplicate-name"));
@@ -81,9 +81,9 @@ fn disorder_is_bounded() {
     }
 }
 
-/// Sorted names and blobs that come in order are validated as they go by.
+/// If the names are sorted and the blobs come in order, no memory is needed to check their order.
 #[test]
-fn order_takes_no_more_than_the_index() {
+fn sorted_names_and_blobs_need_only_the_index() {
     let mut names = generate::names(10_000);
     names.sort();
     let file = generate::dense(&names, false, false);
@@ -92,7 +92,7 @@ fn order_takes_no_more_than_the_index() {
     assert!(peak < index + index / 8, "{peak} bytes of heap for an index of {index}");
 }
 
-/// The index takes the heap that it says, with the table of sorted names that looking up makes.
+/// The index reports its own heap correctly, together with the table for looking up names.
 #[test]
 fn the_index_knows_its_heap() {
     let mut sorted = generate::names(10_000);
@@ -120,7 +120,7 @@ fn sorted_rows_are_searched_without_heap() {
     assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
 }
 
-/// A source that is said to be long, and has no more than so many bytes of zeros.
+/// A source that claims the length in its field, and returns at most a few zeros.
 #[cfg(feature = "std")]
 struct Claimed(u64);
 
@@ -137,13 +137,13 @@ impl zten::ReadAt for Claimed {
 
 #[cfg(feature = "std")]
 #[test]
-fn what_is_read_takes_twice_what_comes() {
+fn memory_of_reading_follows_the_bytes_that_arrive() {
     use zten::ReadAt as _;
     for there in [0_u64, 1, 1 << 20, (1 << 20) + 1, 5 << 20] {
         let mut bytes = Vec::new();
         let (peak, read) = peak(|| Claimed(there).append_range(0..1 << 40, &mut bytes));
         assert!(read.is_err());
-        // Half as much again while it is moved.
+        // A vector that grows holds its old and its new allocation for a moment, half as much again.
         let most = (1 << 20) + 3 * there;
         assert!(peak <= most, "{there}: {peak} bytes of heap");
         let (mut bytes, end) = (vec![7; 3], there.min(3 << 20));
@@ -155,7 +155,7 @@ fn what_is_read_takes_twice_what_comes() {
 
 #[cfg(feature = "write")]
 #[test]
-fn content_takes_a_chunk() {
+fn reading_content_takes_one_chunk() {
     use zten::write::WriteOptions;
     let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let add = |writer: &mut zten::Writer<_>| writer.add("x", &[100_000], &bytes);
@@ -181,7 +181,7 @@ fn content_takes_a_chunk() {
     assert_eq!(zten::Limits::embedded().chunk(), 1024);
 }
 
-/// Takes bytes and keeps none.
+/// A sink that drops all bytes.
 #[cfg(feature = "write")]
 struct Nowhere;
 
@@ -198,10 +198,10 @@ impl zten::write::Sink for Nowhere {
     }
 }
 
-/// Finishing opens what has been written, and takes what opening an ordinary file does, beside the manifest itself.
+/// `finish` opens the written manifest, and takes as much heap for that as opening an ordinary file, in addition to the manifest.
 #[cfg(feature = "write")]
 #[test]
-fn finishing_takes_an_index() {
+fn finishing_a_file_takes_as_much_as_opening_it() {
     use zten::write::{Encoded, WriteOptions, Writer};
     let mut names = generate::names(10_000);
     for sorted in [false, true] {
@@ -236,7 +236,7 @@ fn binding_takes_no_heap() {
     assert_eq!(peak, 0);
 }
 
-/// The manifest that was supplied is moved into the archive and not copied.
+/// The supplied manifest is moved into the archive, not copied.
 #[test]
 fn opening_without_io_holds_the_manifest_once() {
     let file = generate::dense(&generate::names(100_000), true, false);

@@ -1,4 +1,4 @@
-//! The names at the place of an error in a manifest that was rejected.
+//! Tests of the names in an error about a rejected manifest.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use zten::attributes::Value;
 use zten::{Archive, Component, Error, Generation};
 use zten_testkit::{accepted, accepted_v2, open_in_steps, reject_index};
 
-/// The range of the manifest of a file that can be opened.
+/// Returns the range of the manifest in a valid file.
 fn manifest_of(file: &[u8]) -> Range<usize> {
     let Range { start, end } = Archive::from_bytes(file).unwrap().manifest().extent();
     usize::try_from(start).unwrap()..usize::try_from(end).unwrap()
 }
 
-/// The file with another manifest; in 2 one of the same length.
+/// Returns the file with `manifest` in place of its own. In generation 2, the new manifest must have the same length.
 fn with_manifest(file: &[u8], own: Range<usize>, manifest: &[u8]) -> Vec<u8> {
     let mut new = [&file[..own.start], manifest, &file[own.end..]].concat();
     let (number, from_end) = match file {
@@ -26,7 +26,7 @@ fn with_manifest(file: &[u8], own: Range<usize>, manifest: &[u8]) -> Vec<u8> {
     new
 }
 
-/// The place in the manifest of the offset of a component.
+/// Returns the position in `manifest` of the field `offset` of `component`.
 fn offset_at(component: &Component<'_>, manifest: &[u8]) -> usize {
     let fields = component.fields().unwrap();
     let offset = fields.item("offset").unwrap_or_else(|| {
@@ -37,13 +37,13 @@ fn offset_at(component: &Component<'_>, manifest: &[u8]) -> usize {
 }
 
 #[test]
-fn names_are_those_of_a_manifest_that_can_be_asked() {
+fn rejected_and_valid_manifests_give_the_same_names() {
     let mut compared = 0;
     for file in accepted().chain(accepted_v2()) {
         let archive = Archive::from_bytes(&file.bytes).unwrap();
         let manifest = archive.manifest().as_bytes();
         for component in archive.tensors().flat_map(|tensor| tensor.components()) {
-            // The number becomes a negative one.
+            // The number becomes negative.
             let mut wrong = manifest.to_vec();
             wrong[offset_at(&component, manifest)] |= 0x20;
             let wrong = with_manifest(&file.bytes, manifest_of(&file.bytes), &wrong);
@@ -51,7 +51,7 @@ fn names_are_those_of_a_manifest_that_can_be_asked() {
             assert_eq!(error.location().object(), component.location().object(), "{}", file.name);
             assert_eq!(error.generation(), archive.generation(), "{}", file.name);
             assert_eq!(error.tensor(), Some(component.tensor().name()), "{}", file.name);
-            // In 0.1 it is a field of the object.
+            // In 0.1, the offset is a field of the object itself.
             if archive.generation() == Some(Generation::V0_1) {
                 assert_eq!(error.component(), None, "{}", file.name);
                 continue;
@@ -64,7 +64,7 @@ fn names_are_those_of_a_manifest_that_can_be_asked() {
     assert!(compared > 1000, "{compared}");
 }
 
-/// The names and numbers of the place of an error.
+/// Returns the generation, the object and the component that an error names.
 fn names(error: &Error) -> (Option<Generation>, Option<&str>, Option<&str>) {
     (error.generation(), error.tensor(), error.component())
 }
@@ -94,13 +94,13 @@ fn rejected_files_have_names() {
             components[usize::from(component.is_some())] += 1;
         }
     }
-    // The name itself may be what is wrong, or what should hold it.
+    // An error about a name, or about the map that has it, cannot give the name. Such errors must be rare.
     assert!(objects[1] > 1000 && objects[0] * 15 < objects[1], "{objects:?}");
     assert!(components[1] > 300 && components[0] * 20 < components[1], "{components:?}");
 }
 
 #[test]
-fn of_a_manifest_that_is_cut_there_are_fewer_names_and_no_others() {
+fn a_cut_manifest_gives_only_true_names() {
     let (mut tensors, mut components) = (0, 0);
     for file in accepted().filter(|file| file.bytes.len() < 4096) {
         let archive = Archive::from_bytes(&file.bytes).unwrap();
@@ -124,8 +124,8 @@ fn of_a_manifest_that_is_cut_there_are_fewer_names_and_no_others() {
 }
 
 #[test]
-fn deep_and_endless_items_have_an_end() {
-    // An entry of 0.1 whose name is behind a field that is ignored.
+fn deep_and_unterminated_items_are_skipped_in_bounded_work() {
+    // Returns an entry of 0.1 in which an ignored field comes before the name.
     let name = |field: &[u8]| {
         let entry = [b"\x81\xa2\x61x", field, b"\x64name\x61w"].concat();
         let length = (entry.len() as u64).to_le_bytes();

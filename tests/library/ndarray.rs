@@ -1,4 +1,4 @@
-//! Dense arrays as views of `ndarray`: over the whole corpus, and what is in the way.
+//! Tests of dense arrays as views of `ndarray`: every file of the corpus, and the errors of arrays that cannot be viewed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn files(at: PathBuf) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(path) } else { vec![path] }).collect()
 }
 
-/// Counts of the shapes that have been seen.
+/// The number of arrays of each rank that the test has seen.
 #[derive(Default)]
 struct Seen {
     arrays: usize,
@@ -25,14 +25,14 @@ struct Seen {
     empty: usize,
 }
 
-/// An array that is borrowed has the shape of the object and its elements, in row-major order.
+/// Checks that the borrowed array has the shape and the elements of the object, in row-major order.
 fn same<T: Element + std::fmt::Debug>(dense: &Tensor<'_>, seen: &mut Seen) {
     let Ok(array) = dense.array::<T>() else { return };
     let shape: Vec<u64> = dense.shape().to_vec();
     assert!(array.shape().iter().map(|dimension| *dimension as u64).eq(shape.iter().copied()));
     let elements = dense.dense().unwrap().view().unwrap().elements::<T>().unwrap();
     assert_eq!(array.len(), elements.len());
-    // A NaN is not equal to itself, but is written as any other.
+    // A NaN does not equal itself, so the elements are compared as text.
     let written = |element: T| format!("{element:?}");
     assert!(array.iter().copied().map(written).eq(elements.map(written)));
     assert!(array.is_standard_layout());
@@ -42,7 +42,7 @@ fn same<T: Element + std::fmt::Debug>(dense: &Tensor<'_>, seen: &mut Seen) {
 }
 
 #[test]
-fn every_dense_array_of_the_corpus() {
+fn every_dense_array_of_the_corpus_is_an_ndarray_view() {
     let mut seen = Seen::default();
     for folder in ["accept", "v2/accept", "v2/2.1"] {
         for path in files(zten_testkit::corpus().join(folder)) {
@@ -67,7 +67,7 @@ fn every_dense_array_of_the_corpus() {
 }
 
 #[test]
-fn what_is_in_the_way() {
+fn arrays_that_cannot_be_views_are_errors() {
     let of = |path: &str, at: usize| placed(&read(path), at);
     let odd = of("accept/1.2.3/dense_all.zt", 1);
     let archive = Archive::from_bytes(&odd[..]).unwrap();
@@ -99,7 +99,7 @@ fn what_is_in_the_way() {
     );
 }
 
-/// Two elements share a byte, so that there is none for each place of the array.
+/// Two packed elements share a byte, so they cannot be the elements of an `ndarray` view.
 #[test]
 fn packed_elements_are_not_an_array() {
     let mut packed = 0;

@@ -1,4 +1,4 @@
-//! The checks of the fuzz targets, run on the corpus and on pseudo-random models.
+//! Runs the checks of the fuzz targets on the corpus and on pseudo-random models.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use zten_testkit::sample::{chance, least, rounds};
 use zten_testkit::{Accepted, Reject, Sharded, accepted, accepted_v2, reject_index};
 use zten_testkit::{reject_index_v2, sharded};
 
-/// Says which input it was, if the test ends in a panic.
+/// The name of an input, which is printed if the test panics.
 struct Named(String);
 
 impl Drop for Named {
@@ -27,7 +27,7 @@ fn measure_heap() {
     oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
 }
 
-/// Every file of the corpus: its name, its path, and its bytes.
+/// Returns every file of the corpus: its name, its path, and its bytes.
 fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
     measure_heap();
     let valid = |file: Accepted| (Named(file.name), file.path, file.bytes);
@@ -80,7 +80,7 @@ fn the_canonical_form_holds_for_the_corpus() {
 fn appending_holds_for_the_corpus() {
     let (mut files, mut edges, mut rejected) = (0, 0, 0);
     for (at, (_name, _, bytes)) in corpus().enumerate() {
-        // Each limit for each file, and over the files each with everything that is appended.
+        // Over the loop, every file gets every addition. Each time another limit is tested, and another one for the next file.
         for addition in 0..7 {
             let appended = oracles::append(&bytes, addition, addition + at);
             files += appended.files;
@@ -92,7 +92,7 @@ fn appending_holds_for_the_corpus() {
     assert!(files >= least(201) && edges >= least(201) && rejected >= least(201));
 }
 
-/// Adds what came of one plan.
+/// Adds the counts of one run.
 fn add(sum: &mut Lied, lied: Lied) {
     sum.times = sum.times.max(lied.times);
     sum.ended += lied.ended;
@@ -108,7 +108,7 @@ fn lies_are_found_or_harmless_for_the_corpus() {
             let truth = oracles::lies(&bytes, Plan::Once(Lie::Error, usize::MAX, lends));
             add(&mut sum, truth);
             for lie in Lie::ALL {
-                // The first times that a source is asked, and the last.
+                // The source lies at its first reads and at its last ones.
                 let times = truth.times;
                 for time in (0..times).filter(|time| *time < 3 || time + 2 > times) {
                     add(&mut sum, oracles::lies(&bytes, Plan::Once(lie, time, lends)));
@@ -183,7 +183,7 @@ fn what_a_parser_passes_to_the_builder_is_checked() {
 }
 
 #[test]
-fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
+fn files_of_the_grammar_are_valid_and_damaged_ones_cause_no_panic() {
     measure_heap();
     let mut sum = Grown::default();
     for seed in 0..rounds(3000) as u64 {
@@ -200,9 +200,9 @@ fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
     );
 }
 
-/// Lists of names of all kinds, and what comes of damage.
+/// Lists of digests with names of all kinds, and damaged lists.
 #[test]
-fn lists_of_digests_hold() {
+fn the_oracle_of_digest_lists_holds_for_damaged_lists() {
     const PIECES: [&str; 24] = [
         "# zten digests 1\n",
         "#",
@@ -251,7 +251,7 @@ fn lists_of_digests_hold() {
     assert!(accepted >= least(1000) && rejected >= least(500), "{accepted} {rejected}");
 }
 
-/// The last byte says that the others are a file as it is.
+/// The last byte tells the oracle that the other bytes are a complete file.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn other_formats_hold_for_the_corpus_and_for_damage_to_it() {
@@ -283,7 +283,7 @@ fn other_formats_hold_for_the_corpus_and_for_damage_to_it() {
     }
 }
 
-/// Every file of another format is recognized, also when it is cut.
+/// Every file of another format is recognized, and so is every cut file.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn recognizing_holds_for_the_corpus() {
@@ -302,7 +302,7 @@ fn recognizing_holds_for_the_corpus() {
     assert!(files >= 500, "{files} files");
 }
 
-/// The parts that an index and files of safetensors and NumPy are made of.
+/// The parts from which the oracle assembles indexes, safetensors files and NumPy files.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn other_formats_hold_for_files_that_are_made() {
@@ -327,7 +327,7 @@ fn other_formats_hold_for_files_that_are_made() {
     }
 }
 
-/// Groups of quantized tensors of each convention, of any sizes.
+/// Groups of quantized tensors of each convention, of random sizes.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn conventions_hold_for_groups_that_are_made() {

@@ -1,4 +1,4 @@
-//! Quantized objects: codes and weights as NumPy computes them, and what cannot be read.
+//! Tests of quantized objects: codes and weights are those that NumPy computes, and unreadable objects give errors.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ struct Row {
     bits: Vec<u32>,
 }
 
-/// The lines of `weights.tsv`, by file.
+/// Returns the rows of `weights.tsv` by file.
 fn expected() -> BTreeMap<String, Vec<Row>> {
     let text = String::from_utf8(read("quantized/weights.tsv")).unwrap();
     let mut files: BTreeMap<String, Vec<Row>> = BTreeMap::new();
@@ -55,7 +55,7 @@ fn check(tensor: &Tensor<'_>, row: &Row) {
     assert_eq!((quantized.packed_weight().dtype(), tensor.dtype()), (word, word));
     assert_eq!(quantized.zeros().is_some(), tensor.component("zeros").is_some());
 
-    // Every place is written.
+    // The buffer starts with other bytes, to show that every position is written.
     let mut codes = vec![0xaa; row.codes.len()];
     quantized.unpack(&mut codes).unwrap();
     assert_eq!(codes, row.codes, "{name}");
@@ -91,9 +91,9 @@ fn codes_and_weights_are_those_of_numpy() {
     for (path, rows) in expected() {
         let file = read(&path);
         let archive = open(&file);
-        // What is not in memory is decoded, and so is what is compressed.
+        // Components that cannot be borrowed are decoded: those of a file on disk, and compressed ones.
         let on_disk = options().open(corpus().join(&path)).unwrap();
-        // Where nothing is aligned, too.
+        // The same file at an unaligned address.
         let moved: Vec<u8> = [&[0_u8], &file[..]].concat();
         let moved = open(&moved[1..]);
         for row in &rows {
@@ -133,7 +133,7 @@ fn attributes_are_read() {
 }
 
 #[test]
-fn what_cannot_be_read_says_where() {
+fn errors_name_the_component_that_does_not_fit() {
     let file = read("quantized/rejected.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let on_disk = zten::open(corpus().join("quantized/rejected.zt")).unwrap();
@@ -142,7 +142,7 @@ fn what_cannot_be_read_says_where() {
     for line in text.lines().skip(1) {
         let (name, role) = line.split_once('\t').unwrap();
         let tensor = archive.tensor(name).unwrap();
-        // The layout is right, and the components can be read.
+        // The layout is valid, and its components can be viewed one by one.
         assert!(tensor.components().all(|part| part.view().is_ok()));
         let error = tensor.quantized().unwrap_err();
         assert_eq!(error.location().object(), Some(tensor.ordinal()), "{name}");

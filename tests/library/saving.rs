@@ -1,4 +1,4 @@
-//! Saving tensors in one call.
+//! Tests of saving tensors in one call.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn the_suffix_decides_the_format() {
         let path = folder.path().join(name);
         saved(&path, &tensors);
         assert_eq!(zten::open(&path).unwrap().format(), format);
-        // An old file is replaced, and a file without tensors is one.
+        // Saving replaces an old file. A file without tensors is valid.
         saved(&path, &tensors[1..]);
         saved(&path, &[]);
     }
@@ -67,7 +67,7 @@ fn elements_of_any_type_are_saved() {
 }
 
 #[test]
-fn what_cannot_be_saved_leaves_the_old_file() {
+fn a_failed_save_leaves_the_old_file() {
     let folder = tempfile::tempdir().unwrap();
     let one = ("w", vec![2], vec![1.0, 2.0]);
     for name in ["x.zt", "x.safetensors", "x.npz", "x.npy"] {

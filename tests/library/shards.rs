@@ -1,5 +1,4 @@
-//! Files of generation 2 with their shards: which are found, what is read from them, and what is
-//! rejected. v2 §7.
+//! Tests of files of generation 2 with shards: which shards are found, what is read from them, and what is rejected. v2 §7.
 
 mod one_blob;
 mod owned;
@@ -19,7 +18,7 @@ use zten::{
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, Shards, corpus, misuse, reads, sharded};
 
-/// Bytes, and how many have been read of them and of its clones.
+/// A source in memory, and the number of bytes that were read from it and from its clones.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     bytes: Arc<[u8]>,
@@ -31,7 +30,7 @@ impl Counted {
         Self { bytes: bytes.into(), read: Arc::default() }
     }
 
-    /// The number of bytes that have been read.
+    /// Returns the number of bytes that have been read.
     fn count(&self) -> usize {
         self.read.load(Relaxed)
     }
@@ -44,7 +43,7 @@ impl ReadAt for Counted {
     }
 }
 
-/// Finds `STEM-NAME.zt` beside the file.
+/// Returns a finder of `STEM-NAME.zt` in the folder of the file.
 fn sibling_shards(root: &Path) -> impl Find<Source = Counted> {
     Shards(move |name: &str| {
         let stem = root.file_stem().unwrap().to_str().unwrap();
@@ -62,7 +61,7 @@ fn check(path: &Path, options: &OpenOptions) -> Result<Summary, Error> {
     let verified = shards.verify();
     let files = Files { root: archive.source(), shards: &shards };
     let summary = verify::check(Subject::with_shards(manifest, &files), &mut ()).into_result();
-    // An error of the shards is that of the file, unless an object has a more important one.
+    // The error of a shard becomes the error of the file, unless an object has an error that takes precedence.
     assert!(verified.is_ok() || summary.is_err());
     let summary = summary?;
     assert!(summary.components() > 0, "{}", path.display());
@@ -73,9 +72,9 @@ fn read(name: &str) -> Vec<u8> {
     zten_testkit::read(&format!("v2/shards/{name}"))
 }
 
-/// The error is in the table if a shard is listed that no part is in.
+/// If a listed shard holds no part, the error about it points to the table of shards.
 #[test]
-fn a_shard_of_nothing_is_missed() {
+fn a_missing_shard_without_parts_is_an_error() {
     let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
     let archive = Archive::from_bytes(&file).unwrap();
@@ -86,10 +85,10 @@ fn a_shard_of_nothing_is_missed() {
     assert!(shown.contains("\"s\"") && shown.contains("8192"), "{shown}");
 }
 
-/// A source that lends some of what it is asked for, and counts what it copies.
+/// A source that lends some requested ranges, and counts the bytes that it copies.
 struct Lends {
     copies: Counted,
-    /// Bytes that it lends, of which fewer than are asked for are of no use.
+    /// The most bytes that the source lends at once. It may lend fewer than requested.
     most: usize,
 }
 
@@ -109,7 +108,7 @@ impl Lends {
     }
 }
 
-/// Finds every shard in a source that lends so many bytes.
+/// Returns a finder that gives `bytes` for every shard, in a source that lends at most `most` bytes.
 fn one(bytes: Vec<u8>, most: usize) -> impl Find<Source = Lends> {
     Shards(move |_: &str| Some((Lends::new(bytes.clone(), most), bytes.len())))
 }
@@ -127,9 +126,9 @@ fn shards_that_are_lent_are_not_copied() {
     }
 }
 
-/// Fewer bytes than were asked for are not taken for those: all of them are copied.
+/// If a source lends fewer bytes than requested, the bytes are copied instead.
 #[test]
-fn what_is_lent_short_is_not_borrowed() {
+fn ranges_that_are_lent_in_part_are_copied() {
     let file = zten_testkit::read("v2/accept/dense.zt");
     let length = file.len() as u64;
     let open = |most| OpenOptions::default().open_source(Lends::new(file.clone(), most), length);
@@ -140,9 +139,9 @@ fn what_is_lent_short_is_not_borrowed() {
     assert_eq!(*short.to_cow::<f32>().unwrap(), view.to_vec::<f32>().unwrap());
 }
 
-/// The error of a shard of another version tells that version, whoever asks.
+/// The error about a shard of an unknown version names the version, whichever call returns the error.
 #[test]
-fn the_version_of_a_shard_is_told() {
+fn errors_name_the_version_of_a_shard() {
     let path = corpus().join("v2/shards/unsupported-version--v2-shard.zt");
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::from_bytes(&root).unwrap();
@@ -155,9 +154,9 @@ fn the_version_of_a_shard_is_told() {
     assert!(verified.to_string().contains("unsupported major version 3"), "{verified}");
 }
 
-/// A digest that cannot be computed here is told without a byte being read.
+/// A digest of an unknown algorithm is reported before any byte is read.
 #[test]
-fn an_unknown_digest_costs_nothing() {
+fn an_unknown_digest_is_reported_without_reading() {
     let bytes = read("dense-s.zt");
     let shard = fields([("size", uint(bytes.len() as u64)), ("digest", text("md5:00"))]);
     let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
@@ -171,7 +170,7 @@ fn an_unknown_digest_costs_nothing() {
 }
 
 #[test]
-fn every_root_ends_as_the_index_says() {
+fn every_root_has_the_verdict_of_the_index() {
     let mut rules = BTreeSet::new();
     for row in sharded() {
         let file = row.path.display();
@@ -180,7 +179,7 @@ fn every_root_ends_as_the_index_says() {
         assert!(archive.len() == 1 && archive.manifest().shards().len() > 0, "{file}");
         let found = check(&row.path, &row.options).map_err(|error| Expected::from_error(&error));
         let found = found.err().map(|mut found| {
-            // The place is not written where a shard is missing: its table or its component says it.
+            // An error about a missing shard has no fixed offset, because either the table or the component may name the shard.
             if found.rule == "unsupported-shard" {
                 (found.offset, found.object, found.component) =
                     row.expected.as_ref().map_or((None, None, None), |expected| {
@@ -206,7 +205,7 @@ fn every_root_ends_as_the_index_says() {
 }
 
 #[test]
-fn a_shard_that_is_missing_keeps_nothing_else_from_being_read() {
+fn a_missing_shard_does_not_affect_other_components() {
     let root = read("unsupported-shard--v2-missing.zt");
     let path = corpus().join("v2/shards/unsupported-shard--v2-missing.zt");
     let archive = Archive::from_bytes(&root).unwrap();
@@ -238,7 +237,7 @@ fn binding_reads_the_frame_and_nothing_else() {
     let shard = shards.get("s").unwrap();
     assert_eq!(shard.source().count(), 48);
     assert!(shards.get("t").is_none() && shards.get("").is_none());
-    // Views are of the shard's bytes, where those are at hand.
+    // A view borrows the bytes of a shard that is in memory.
     let tensor = archive.tensor("w").unwrap();
     let values = [1.0, -2.0, 0.5, 3.25];
     {
@@ -259,13 +258,13 @@ fn binding_reads_the_frame_and_nothing_else() {
     let mut bytes = [0; 8];
     rows.read(&mut bytes).unwrap();
     assert_eq!(bytes[4..], 0.5_f32.to_le_bytes());
-    // The bytes are compared with all of the block that was verified.
+    // The whole block of 256 KiB is read and compared, because the sum was taken over all of it.
     assert_eq!(shard.source().count() - before, 16);
     assert_eq!(misuse(tensor.dense().unwrap().view().unwrap_err()), Misuse::NotInMemory);
 }
 
 #[test]
-fn what_is_in_a_shard_is_read_from_no_other() {
+fn components_are_read_from_their_own_shard_only() {
     let path = corpus().join("v2/shards/csr.zt");
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::from_bytes(&root).unwrap();
@@ -299,7 +298,7 @@ fn what_is_in_a_shard_is_read_from_no_other() {
     shards.verify().unwrap();
     let files = Files { root: archive.source(), shards: &shards };
     assert_eq!(readable(&tensor.read_from(&files)).len(), 3);
-    // Another file's shard of a name that is not in the object.
+    // The shard of another file, whose name this object does not use.
     let path = corpus().join("v2/shards/dense.zt");
     let root = std::fs::read(&path).unwrap();
     let other = Archive::from_bytes(&root).unwrap();
@@ -331,9 +330,9 @@ fn no_more_shards_are_looked_for_than_the_limit_allows() {
     }
 }
 
-/// Whatever one byte of a shard becomes: an error, as its digest is another.
+/// Any change of one byte in a shard is an error, because the digest no longer matches.
 #[test]
-fn damage_of_a_shard_is_rejected() {
+fn every_changed_byte_of_a_shard_is_found() {
     let (root, mut shard) = (read("dense.zt"), read("dense-s.zt"));
     let archive = Archive::from_bytes(&root[..]).unwrap();
     let verify = |shard: &[u8]| {
@@ -341,7 +340,7 @@ fn damage_of_a_shard_is_rejected() {
         let owned = Archive::from_bytes(&root[..])?.find_shards(&find);
         let mut bound = archive.manifest().bind_shards(&find)?;
         let (owned, verified) = (owned?, bound.verify());
-        // What has been found is not forgotten.
+        // A later call returns the recorded result.
         assert_eq!(bound.verify(), verified);
         assert_eq!(
             [owned.verify(), owned.verify()].map(|it| it.map(drop)),
@@ -358,7 +357,7 @@ fn damage_of_a_shard_is_rejected() {
     }
 }
 
-/// A part without a digest is not read before that of its shard has been compared.
+/// A part without its own digest is not handed out before the digest of its shard has been compared.
 #[test]
 fn a_part_without_a_digest_waits_for_its_shard() {
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
@@ -377,7 +376,7 @@ fn a_part_without_a_digest_waits_for_its_shard() {
     assert!(shards.bound()[0].verified().is_none());
     shards.verify_for([part]).unwrap();
     assert_eq!(read(&shards), Ok(vec![1.0, -2.0, 0.5, 3.25]));
-    // It is not read again, here or where it was verified before.
+    // A verified shard is not read a second time, neither here nor by another reader.
     let source = || &shards.bound()[0];
     let count = source().source().copies.count();
     let mut again = archive.manifest().bind_shards(&find).unwrap();
@@ -388,10 +387,10 @@ fn a_part_without_a_digest_waits_for_its_shard() {
     assert!(count > before);
 }
 
-/// Components without a digest are not read of a shard that is damaged, or of which a read has failed.
+/// Components without a digest are not read from a shard that is damaged or whose reading failed.
 #[test]
 fn a_shard_that_failed_is_not_read() {
-    /// Fails where the byte at 4,100 is read, unless it is mended.
+    /// A source that fails when byte 4,100 is read, unless the flag is set.
     struct Fails<'d>(&'d [u8], &'d AtomicBool);
 
     impl ReadAt for Fails<'_> {
@@ -440,7 +439,7 @@ fn a_shard_that_failed_is_not_read() {
         assert_eq!(outcome(&shards), Err(error.kind()));
     }
 
-    // The same of an archive that owns them: what failed is tried again, what is another digest is not.
+    // The same for an archive that owns its shards: a failed read is repeated, and a wrong digest is remembered.
     let open = |shard| {
         let archive =
             OpenOptions::default().open_source(Fails(&root, &is_mended), root.len() as u64);
@@ -465,7 +464,7 @@ fn a_shard_that_failed_is_not_read() {
     }
 }
 
-/// Each byte of small frames beside their table is read a few times, whatever the size of a block.
+/// The bytes of small frames and of their seek table are read only a few times each, although blocks of 256 KiB are compared.
 #[test]
 #[cfg(feature = "zstd")]
 fn comparing_reads_each_byte_a_few_times() {
@@ -502,13 +501,13 @@ fn comparing_reads_each_byte_a_few_times() {
     assert!(blob.len() > 1 << 20 && read < 5 * blob.len(), "{read} of {}", blob.len());
 }
 
-/// Blobs of a shard are read as often as they are shared.
+/// A blob of a shard counts against the limit once for each component that shares it.
 #[test]
 fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     use zten_corpus::cbor::{fields, text, uint};
     use zten_corpus::v2::{file, object, part};
 
-    // The blobs of a shard of 8,192 bytes end at 8,152. Those of another are counted apart.
+    // In this shard of 8,192 bytes, the blobs end at 8,152. The blobs of another shard are counted separately.
     let shard = || fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     let names = ["a", "b", "c", "d"];
     let dense = || object(&[4000], "dense", vec![("data", part("u8", 4096, 4000))]);
@@ -530,7 +529,8 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     );
 }
 
-/// Components of a shard are taken in the order of the manifest, whichever of their objects they are.
+/// The limit is checked for the components of a shard in the order of the manifest, across objects, so the first component beyond
+/// the limit is named.
 #[test]
 fn the_first_component_beyond_a_limit_is_named() {
     use zten_corpus::cbor::{fields, text, uint};
@@ -545,7 +545,7 @@ fn the_first_component_beyond_a_limit_is_named() {
         root = root.set(&format!("{part}/shard"), text("s"));
     }
     let root = root.bytes();
-    // The blobs of the shard may be read as long as it is: 8,152 bytes.
+    // Blobs may decode to as many bytes as the shard has before its footer: 8,152.
     let options = OpenOptions::default().limits(Limits::default().with_decoded_total(0));
     let rejected = options.from_bytes(&root).unwrap_err();
     let place = (rejected.location().object(), rejected.location().component());

@@ -1,4 +1,4 @@
-//! Names: no two pairs of them look the same.
+//! Tests that no two different names are displayed alike.
 
 use std::collections::HashMap;
 
@@ -41,9 +41,9 @@ fn names() -> Vec<String> {
 }
 
 #[test]
-fn pairs_of_names_are_told_apart() {
+fn no_two_names_look_alike() {
     let names = names();
-    // All names against a few, and a few against all.
+    // Compares all names with a few, and those few with all.
     let few: Vec<_> = names.iter().step_by(37).collect();
     let mut seen: HashMap<String, (&str, &str)> = HashMap::new();
     let pairs = names.iter().flat_map(|name| few.iter().map(move |role| (name, *role)));
@@ -58,7 +58,7 @@ fn pairs_of_names_are_told_apart() {
 }
 
 #[test]
-fn names_are_told_apart_in_rows_and_lines() {
+fn no_two_names_look_alike_in_tables_and_sentences() {
     let names = names();
     let mut seen: HashMap<String, &str> = HashMap::new();
     for name in &names {
@@ -69,14 +69,14 @@ fn names_are_told_apart_in_rows_and_lines() {
     }
     seen.clear();
     for name in &names {
-        // A name that is bare somewhere and quoted elsewhere is one name.
+        // A name may be displayed without quotes in one message and with quotes in another. Both displays belong to the same name.
         assert_eq!(*seen.entry(Quoted(name).to_string()).or_insert(name), name);
         assert_eq!(*seen.entry(Name(name).to_string()).or_insert(name), name);
     }
 }
 
 #[test]
-fn what_is_cut_is_no_name() {
+fn a_shortened_name_differs_from_every_name() {
     for name in &names() {
         for text in [Name(name).to_string(), Quoted(name).to_string()] {
             assert!(text.matches('"').count() <= 2, "{text}");

@@ -1,4 +1,4 @@
-//! Slices of dense arrays: just the bytes that they are, against element by element copies.
+//! Tests of slices of dense arrays: a slice has the same bytes as an element-by-element copy, and nothing else is read.
 #![expect(clippy::cast_possible_truncation, reason = "a test that panics has failed")]
 #![expect(clippy::single_range_in_vec_init, reason = "one dimension of an array is a range")]
 
@@ -16,7 +16,7 @@ use zten::{Archive, Error, ReadAt, Tensor, error::Misuse};
 use zten_testkit::sample::{least, rounds};
 use zten_testkit::{misuse, read};
 
-/// The bytes of the elements with those indices, copied one by one, little-endian.
+/// Returns the little-endian bytes of the elements in `ranges`, copied one by one.
 fn naive(blob: &[u8], kind: Kind, shape: &[u64], ranges: &[Range<u64>]) -> Vec<u8> {
     let (.., big, width, ratio) = kind;
     let mut bytes = Vec::new();
@@ -56,7 +56,7 @@ fn bytes_of_elements(slice: &Slice<'_>, storage: StorageType) -> Vec<u8> {
     of!(u8: U8, half::bf16: Bf16, f32: F32, f64: F64, i16: I16, i64: I64, u64: U64)
 }
 
-/// Checks a slice of a file against a copy of it.
+/// Compares a slice of `tensor` with a copy of the same elements of `file`.
 fn check(file: &[u8], kind: Kind, tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> u64 {
     let shape: Vec<u64> = tensor.shape().to_vec();
     let data = tensor.dense().unwrap();
@@ -74,7 +74,7 @@ fn check(file: &[u8], kind: Kind, tensor: &Tensor<'_>, ranges: &[Range<u64>]) ->
     slice.read(&mut bytes).unwrap();
     assert_eq!(bytes, expected, "{what}");
     match data.storage_type().unwrap() {
-        // Any byte that is not 0 is true.
+        // In 0.1, any byte except 0 is true.
         StorageType::Bool => {
             let bools = expected.iter().map(|byte| *byte != 0);
             assert!(slice.to_vec::<bool>().unwrap().into_iter().eq(bools), "{what}");
@@ -82,7 +82,7 @@ fn check(file: &[u8], kind: Kind, tensor: &Tensor<'_>, ranges: &[Range<u64>]) ->
         storage => assert_eq!(bytes_of_elements(&slice, storage), expected, "{what}"),
     }
 
-    // Piece by piece, and cut out of what is decoded, however that comes.
+    // Reads the slice piece by piece, and cut from the decoded component.
     let mut pieces = Vec::new();
     let take = |part: &[u8]| {
         pieces.extend_from_slice(part);
@@ -133,12 +133,12 @@ fn check(file: &[u8], kind: Kind, tensor: &Tensor<'_>, ranges: &[Range<u64>]) ->
 }
 
 #[test]
-fn slices_are_what_element_by_element_copies_are() {
+fn slices_equal_element_by_element_copies() {
     let mut random = Rng::with_seed(0x5eed_0f5e_ed5e_ed01);
     let (mut runs, mut whole) = (0, 0);
     for round in 0..rounds(3000) {
         let kind = KINDS[round % KINDS.len()];
-        // Sometimes a dimension is 0, most often none is.
+        // Sometimes a dimension is 0; most of the time no dimension is.
         let rank = random.u64(..6);
         let least = u64::from(random.u64(..4) > 0);
         let shape: Vec<u64> = (0..rank).map(|_| least + random.u64(..5)).collect();
@@ -175,7 +175,7 @@ fn slices_are_what_element_by_element_copies_are() {
 
 #[test]
 #[cfg_attr(miri, ignore = "there are 900 of them")]
-fn every_slice_of_a_small_array() {
+fn every_slice_of_a_small_array_is_correct() {
     let kind = KINDS[1];
     let blob: Vec<u8> = (0..2 * 3 * 4 * 2).collect();
     let file = file(kind, &[2, 3, 4], &blob);
@@ -202,7 +202,7 @@ fn every_slice_of_a_small_array() {
 }
 
 #[test]
-fn ranges_are_spelled_in_any_way() {
+fn ranges_of_every_type_are_accepted() {
     let file = file(KINDS[0], &[4, 5], &[0; 20]);
     let archive = Archive::from_bytes(&file).unwrap();
     let tensor = archive.tensor("t").unwrap();
@@ -235,7 +235,7 @@ fn ranges_are_spelled_in_any_way() {
 }
 
 #[test]
-fn what_there_is_no_slice_of() {
+fn impossible_slices_are_errors() {
     let shape = [2, 3];
     let file_2_3 = file(KINDS[0], &shape, &[0; 6]);
     let archive = Archive::from_bytes(&file_2_3).unwrap();
@@ -259,9 +259,9 @@ fn what_there_is_no_slice_of() {
         assert_eq!(misuse(error), Misuse::Slice, "{ranges:?}");
     }
     assert_eq!(misuse(tensor.slice(1..3).unwrap_err()), Misuse::Slice);
-    // The end of a dimension is a place for an empty slice.
+    // An empty slice may begin at the end of a dimension.
     assert_eq!(tensor.slice(2..2).unwrap().elements(), 0);
-    // The file is cut when it is read.
+    // The file is cut after it was opened.
     let cut = &file_2_3[..69];
     let slice = archive.manifest().tensor("t").unwrap().read_from(&cut).slice(0..2).unwrap();
     for error in [slice.read(&mut [0; 6]).unwrap_err(), slice.to_vec::<u8>().unwrap_err()] {
@@ -277,7 +277,7 @@ fn what_there_is_no_slice_of() {
     tensor.slice(&[][..]).unwrap().read(&mut byte).unwrap();
     assert_eq!(byte, [7]);
 
-    // A dimension of 0 among huge ones.
+    // A dimension of 0 among huge dimensions.
     let vast = [0, u64::MAX, u64::MAX];
     let empty = file(KINDS[2], &vast, &[]);
     let archive = Archive::from_bytes(&empty).unwrap();
@@ -295,7 +295,7 @@ fn what_there_is_no_slice_of() {
     assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Compressed);
     assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Compressed);
 
-    // Two elements share a byte: a part may end within one.
+    // Two elements share a byte, so a slice may end within a byte.
     let packed = read("v2/accept/nibbles.zt");
     let archive = Archive::from_bytes(&packed).unwrap();
     let tensor = archive.tensors().next().unwrap();
@@ -306,7 +306,7 @@ fn what_there_is_no_slice_of() {
     assert_eq!(misuse(slice.read(&mut [0; 2]).unwrap_err()), Misuse::Type);
     assert_eq!(misuse(slice.to_vec::<u8>().unwrap_err()), Misuse::Type);
 
-    // Of a type that is not known, and not one storage element for each place.
+    // The type is unknown, and the number of storage elements is not the number of elements.
     let unknown = read("accept/unsupported-type--v12-other-size.zt");
     let archive = Archive::from_bytes(&unknown).unwrap();
     let tensor = archive.tensors().next().unwrap();
@@ -318,7 +318,7 @@ fn what_there_is_no_slice_of() {
 }
 
 #[test]
-fn bools_are_validated_where_they_are_read() {
+fn only_bools_that_are_read_are_validated() {
     let kind = (false, "bool", "", false, 1, 1);
     let bools = file(kind, &[2, 2], &[0, 1, 2, 1]);
     let archive = Archive::from_bytes(&bools).unwrap();
@@ -335,7 +335,7 @@ fn bools_are_validated_where_they_are_read() {
     assert_eq!(slice(1), Ok([1, 1]));
     let error = slice(0).unwrap_err();
     assert_eq!((error.rule(), error.offset()), (Some("bool-value"), Some(66)));
-    // Where the elements are borrowed, they are validated when they are handed out.
+    // Borrowed elements are validated when the view hands them out.
     let view = tensor.slice(1..2).unwrap().view().unwrap().unwrap();
     let error = view.as_slice::<bool>().unwrap_err();
     assert_eq!((error.rule(), error.offset()), (Some("bool-value"), Some(66)));
@@ -343,7 +343,7 @@ fn bools_are_validated_where_they_are_read() {
     assert_eq!(view.as_slice::<bool>(), Ok(&[false, true][..]));
 }
 
-/// A source that says for which gaps one read is no slower than two, and counts reads and bytes.
+/// A source that tells up to which gap one read is as fast as two, and counts reads and bytes.
 struct Gapped<'f> {
     bytes: &'f [u8],
     /// The answer of [`ReadAt::gap`], in bytes.

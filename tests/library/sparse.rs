@@ -1,5 +1,5 @@
-//! Sparse views: what the reference writers wrote, every index type, files that lie, and
-//! generated matrices against a naive reading of the same bytes.
+//! Tests of sparse views: the files of the reference writers, every index type, files with false claims, and generated matrices
+//! against a naive reading of the same bytes.
 
 mod generated;
 mod invalid;
@@ -12,7 +12,7 @@ use zten::view::{Coo, Csr};
 use zten::{Archive, Element, Error, Layout, OpenOptions};
 use zten_testkit::{Far, misuse, read_accepted as read};
 
-/// Opens a file all of which is decoded.
+/// Opens `file` from a source that lends no bytes, so that everything is decoded into memory.
 fn copied<'f>(file: &'f [u8], options: &OpenOptions) -> Result<Archive<Far<&'f [u8]>>, Error> {
     options.open_source(Far(file), file.len() as u64)
 }
@@ -37,7 +37,7 @@ fn coo<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Coo<'_>) -> O) -
 fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
     let length = usize::try_from(csr.rows() * csr.columns()).unwrap();
     let mut dense = vec![T::ZERO; length];
-    // What was there before is gone afterwards.
+    // The output has other values at first, which the call must overwrite.
     if let Some(value) = csr.values().elements::<T>().unwrap().next() {
         dense.fill(value);
     }
@@ -45,7 +45,7 @@ fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
     dense
 }
 
-/// Binds and decodes all sparse objects. Both must find the same error.
+/// Binds and decodes all sparse objects. Both must return the same error.
 fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let (lent, copied) = (options.from_bytes(file)?, copied(file, options)?);
     for (lent, copied) in lent.tensors().zip(&copied) {
@@ -62,7 +62,7 @@ fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// Verifies all of the file.
+/// Verifies all of `file`.
 fn verify(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());

@@ -1,4 +1,4 @@
-//! Generation 2: content digests, content in one form, elements that share bytes, and cells of sparse objects.
+//! Tests of generation 2: content digests, normalized content, packed elements, and cells of sparse objects.
 
 use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::view::Normalization;
@@ -34,7 +34,8 @@ fn content_digests_are_those_of_the_reference() {
     }
 }
 
-/// Whoever finds two contents of one part digest has found two of one content digest.
+/// The digest of the content is made from the digests of the parts. So two contents with the same part digest have the same content
+/// digest.
 #[test]
 fn content_digests_are_no_stronger_than_those_of_the_parts() {
     const SHA256: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -65,11 +66,10 @@ fn content_digests_are_no_stronger_than_those_of_the_parts() {
     }
 }
 
-/// The objects are a map whose head grows with their number. The other way to spell it is that of
-/// the corpus.
+/// The objects are a map whose head grows with their number. The expected encoding comes from the generator of the corpus.
 #[test]
 #[cfg_attr(miri, ignore = "it makes a file of 65,536 objects")]
-fn content_digests_of_many_objects() {
+fn content_digests_cover_many_objects() {
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let part = |more: &[(&str, Item)]| {
         let own = [("dtype", text("u8")), ("digest", text(digest))];
@@ -94,10 +94,10 @@ fn content_digests_of_many_objects() {
     }
 }
 
-/// Indices of sparse objects become `u64`, and bools their truth; nothing else is changed.
+/// Normalizing turns the indices of sparse objects into `u64`, and bools into 0 or 1. It changes nothing else.
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
-fn content_is_normalized_by_what_it_is() {
+fn only_indices_and_bools_are_normalized() {
     let normalized = |file: &[u8], role: &str, of: fn(&Component<'_>) -> Normalization| {
         let archive = Archive::from_bytes(file).unwrap();
         let part = archive.tensors().next().unwrap().component(role).unwrap();
@@ -144,7 +144,7 @@ fn content_is_normalized_by_what_it_is() {
 }
 
 #[test]
-fn nibbles_are_unpacked_low_ones_first() {
+fn nibbles_are_unpacked_from_the_low_one() {
     let file = read("v2/accept/nibbles.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let data = archive.tensor("w").unwrap().dense().unwrap();
@@ -160,7 +160,7 @@ fn nibbles_are_unpacked_low_ones_first() {
     assert!(view.nibbles(5).is_err());
 }
 
-/// The first cell in row-major order that has two values, and the second of them.
+/// Returns the index of the second value of the first cell, in row-major order, that has two values.
 fn repeated(cells: &[Vec<u32>]) -> Option<usize> {
     let twice = |cell: &&Vec<u32>| cells.iter().filter(|other| other == cell).count() > 1;
     let first = cells.iter().filter(twice).min()?;
@@ -169,7 +169,7 @@ fn repeated(cells: &[Vec<u32>]) -> Option<usize> {
 
 #[test]
 #[cfg_attr(miri, ignore = "it makes a few hundred files")]
-fn cells_that_have_two_values_are_found_wherever_they_are() {
+fn repeated_cells_are_found_in_any_order() {
     let mut rng = fastrand::Rng::with_seed(1);
     let (mut good, mut bad) = (0, 0);
     for round in 0..400 {
@@ -212,7 +212,7 @@ fn cells_that_have_two_values_are_found_wherever_they_are() {
 }
 
 #[test]
-fn cells_are_spent_against_the_limit() {
+fn checking_cells_counts_against_the_limit() {
     let file = read("v2/accept/coo.zt");
     let with = |decoded| {
         let limits = zten::Limits::default().with_named("decoded", decoded).unwrap();

@@ -1,4 +1,4 @@
-//! Manifests of generation 2 are deterministic CBOR, wherever in them something is not: v2 §3.1.
+//! Tests that manifests of generation 2 must be deterministic CBOR, wherever a violation occurs in them: v2 §3.1.
 #![cfg_attr(miri, allow(dead_code, unused_imports))]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use twox_hash::XxHash3_64;
 use zten::Archive;
 use zten_testkit::accepted_v2;
 
-/// An item of CBOR without those in it: where its head is, and its content, if it is a string.
+/// A CBOR item without the items inside: the position of its head, and its content if it is a string.
 #[derive(Clone)]
 struct Token {
     start: usize,
@@ -60,7 +60,7 @@ fn size(manifest: &[u8], tokens: &[Token], at: usize) -> usize {
     unreachable!("a whole manifest")
 }
 
-/// The same head with an argument of one more width; none where there is no wider one.
+/// Returns the same head with its argument in the next larger width, or `None` if `head` has the largest one.
 fn wider(head: &[u8]) -> Option<Vec<u8>> {
     let (initial, argument) = head.split_first().unwrap();
     let (major, info) = (initial & 0xe0, initial & 31);
@@ -74,7 +74,7 @@ fn wider(head: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The file with some bytes of its manifest replaced.
+/// Returns `file` with `bytes` in place of `range` of its manifest.
 fn replaced(file: &[u8], manifest: &[u8], range: Range<usize>, bytes: &[u8]) -> Vec<u8> {
     let start = file.len() - 40 - manifest.len();
     let changed = [&manifest[..range.start], bytes, &manifest[range.end..]].concat();
@@ -84,10 +84,11 @@ fn replaced(file: &[u8], manifest: &[u8], range: Range<usize>, bytes: &[u8]) -> 
     [&file[..start], &changed, &footer].concat()
 }
 
-/// Every head, text and pair of entries of the accepted files is made what it may not be, one at a time.
+/// Every head, text and pair of entries in the accepted files is made non-deterministic, one at a time, and the file is rejected
+/// each time.
 #[test]
 #[cfg_attr(miri, ignore = "it opens some ten thousand files")]
-fn every_place_is_held_to_the_form() {
+fn every_item_must_be_deterministic() {
     let mut tried = BTreeMap::new();
     for accepted in accepted_v2() {
         let file = accepted.bytes;

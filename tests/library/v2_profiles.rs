@@ -1,4 +1,5 @@
-//! The profiles of generation 2: values of `zt.mx/1` by the definition, and what the others say.
+//! Tests of the profiles of generation 2: the values of `zt.mx/1` follow the definition, and the errors of other profiles name what
+//! is wrong.
 
 use zten::element::{F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0};
 use zten::{Archive, Limits, OpenOptions, error::Misuse};
@@ -13,7 +14,7 @@ fn read(name: &str) -> Vec<u8> {
 /// The logical types of elements of `zt.mx/1`; `None` for an `i8` without one.
 const TYPES: [Option<&str>; 4] = [Some("f4_e2m1"), Some("f8_e4m3fn"), Some("f8_e5m2"), None];
 
-/// The element at a place, by its bytes.
+/// Returns element number `at` of `data`.
 fn element(logical: Option<&str>, data: &[u8], at: usize) -> f32 {
     match logical {
         Some("f4_e2m1") => F4E2M1::from_bits(data[at / 2] >> (at % 2 * 4)).to_f32(),
@@ -71,18 +72,19 @@ fn values_are_elements_times_their_scales() {
         let mut values = vec![0.0; elements];
         tensor.mx().unwrap().dequantize(&mut values).unwrap();
         let mut decoded = vec![0.0; elements];
-        // What is not lent is decoded.
+        // This source lends no bytes, so the components are decoded.
         let far = OpenOptions::default().open_source(Far(&bytes), bytes.len() as u64).unwrap();
         far.tensor("w").unwrap().mx().unwrap().dequantize(&mut decoded).unwrap();
 
-        // By the definition: each coordinate is divided out, and that of the axis by the block.
+        // Follows the definition: computes each coordinate by division, and divides the coordinate along the axis by the block
+        // size.
         let stride: usize = shape[axis + 1..].iter().product();
         for (place, value) in values.iter().enumerate() {
             let (outer, along, inner) =
                 (place / stride / shape[axis], place / stride % shape[axis], place % stride);
             let scale = (outer * (shape[axis] / block) + along / block) * stride + inner;
             let scale = F8E8M0::from_bits(scales[scale]);
-            // Exact in f64, as it is in f32 unless it is too large.
+            // The product is exact in `f64`, and also in `f32` unless it is too large.
             let power = 2_f64.powi(i32::from(scale.to_bits()) - 127);
             let exact = f64::from(element(logical, &data, place)) * power;
             #[expect(clippy::cast_possible_truncation, reason = "it is what is tested")]
@@ -98,7 +100,7 @@ fn values_are_elements_times_their_scales() {
             );
         }
 
-        // In pieces of any size, which the chunks of a reader may have.
+        // Reads in pieces of random sizes, with random sizes of chunks.
         let limits = Limits::default().with_chunk(rng.u32(16..40));
         let options = OpenOptions::default().limits(limits);
         let pieces = options.open_source(Far(&bytes), bytes.len() as u64).unwrap();
@@ -111,7 +113,7 @@ fn values_are_elements_times_their_scales() {
 }
 
 #[test]
-fn arrays_of_nothing_and_buffers_of_another_size() {
+fn empty_arrays_are_read_and_wrong_buffers_are_rejected() {
     let file = read("accept/mx-no-elements");
     let archive = Archive::from_bytes(&file).unwrap();
     let array = archive.tensor("w").unwrap().mx().unwrap();
@@ -128,7 +130,7 @@ fn arrays_of_nothing_and_buffers_of_another_size() {
 }
 
 #[test]
-fn the_last_nibble_is_validated_where_the_parts_are_bound() {
+fn binding_validates_the_last_nibble() {
     let file = read("reject/nibble-value--v2-mx");
     let archive = Archive::from_bytes(&file).unwrap();
     let error = archive.tensor("w").unwrap().mx().unwrap_err();
@@ -137,7 +139,7 @@ fn the_last_nibble_is_validated_where_the_parts_are_bound() {
 }
 
 #[test]
-fn attributes_of_profiles_can_be_asked_for() {
+fn attributes_of_profiles_are_returned() {
     let file = read("accept/quant-group");
     let archive = Archive::from_bytes(&file).unwrap();
     let object = archive.get("w").unwrap();
@@ -179,7 +181,7 @@ fn types_that_profiles_do_not_define_are_unsupported_when_used() {
             assert!(error.is_unsupported());
             assert_eq!(error.component(), Some(part), "{name}");
         }
-        // Other parts can be read, and all can be listed.
+        // The other parts can be read, and all parts can be listed.
         let other = object.components().find(|other| other.role() != part).unwrap();
         other.bytes().unwrap();
     }
@@ -201,7 +203,7 @@ fn values_of_sparse_objects_may_share_bytes() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it measures memory")]
-fn cells_take_twice_eight_bytes_a_value_at_most() {
+fn checking_cells_takes_at_most_16_bytes_a_value() {
     let count = 200_000_u32;
     let cells: Vec<u32> = (0..count).rev().collect();
     let mut layout = Layout::new(4096);
@@ -220,7 +222,7 @@ fn cells_take_twice_eight_bytes_a_value_at_most() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it measures memory")]
-fn rows_take_twice_eight_bytes_a_row_at_most() {
+fn checking_rows_takes_at_most_16_bytes_a_row() {
     let count = 200_000_u32;
     let pointers: Vec<u32> = (0..=count).collect();
     let mut layout = Layout::new(4096);
@@ -236,7 +238,7 @@ fn rows_take_twice_eight_bytes_a_row_at_most() {
     let measured = allocation_counter::measure(|| check(&Limits::default()).unwrap());
     let bytes = measured.bytes_max;
     assert!(bytes >= 8 * u64::from(count) && bytes <= 16 * u64::from(count) + 4096, "{bytes}");
-    // They are spent against the limit.
+    // The decoded scales count against the limit.
     let limits = |bytes: u64| Limits::default().with_decoded(bytes);
     assert_eq!(check(&limits(8 * u64::from(count) + 8)).err(), None);
     let error = check(&limits(8 * u64::from(count))).unwrap_err();

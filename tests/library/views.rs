@@ -1,4 +1,4 @@
-//! Elements where they lie: borrowed, unaligned, big-endian; and what is in the way.
+//! Tests of views of elements at any address: borrowed, unaligned, big-endian, and the errors if elements cannot be borrowed.
 
 use half::{bf16, f16};
 use zten::{Archive, Element, attributes::Value, element::ByteOrder, error::Misuse, view::View};
@@ -10,8 +10,8 @@ fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
     data.bind(slice(file, data.extent().range())).unwrap()
 }
 
-/// Borrowed and unaligned elements are the same, and the same as when the file lies elsewhere.
-/// Values of another byte order than the machine's cannot be borrowed, wherever they lie.
+/// Returns the elements. Checks that borrowed and unaligned elements are equal, wherever the file is in memory. Values in another
+/// byte order than the machine's cannot be borrowed at any address.
 fn everywhere<T: Element + std::fmt::Debug>(file: &[u8], name: &str) -> Vec<T> {
     let (aligned, odd) = (placed(file, 0), placed(file, 1));
     let (here, there) = (view(&aligned, name), view(&odd, name));
@@ -36,7 +36,7 @@ fn everywhere<T: Element + std::fmt::Debug>(file: &[u8], name: &str) -> Vec<T> {
 }
 
 #[test]
-fn every_storage_type() {
+fn every_storage_type_is_read_at_any_address() {
     let file = read("1.2.3/dense_all.zt");
     assert_eq!(everywhere::<f32>(&file, "t_f32").len(), 6);
     everywhere::<f64>(&file, "t_f64");
@@ -54,8 +54,8 @@ fn every_storage_type() {
 }
 
 #[test]
-fn big_endian_comes_out_right() {
-    // The corpus test compares the bytes of all of them; here the elements of one.
+fn big_endian_elements_have_the_right_values() {
+    // The test of the corpus compares the bytes of all big-endian files. This test reads the elements of one.
     let file = read("0.1.0/big_endian.zt");
     let (big, little) = (view(&file, "be_f32"), view(&file, "le_explicit"));
     assert_eq!((big.byte_order(), little.byte_order()), (ByteOrder::Big, ByteOrder::Little));
@@ -63,7 +63,7 @@ fn big_endian_comes_out_right() {
     let elements: Vec<f32> = big.elements().unwrap().take(2).collect();
     assert_eq!(elements, [-1.25, -0.75]);
     assert_eq!(little.elements::<f32>().unwrap().take(2).collect::<Vec<_>>(), elements);
-    // One byte has no order.
+    // Elements of one byte have no byte order.
     assert!(view(&file, "be_u8").as_slice::<u8>().is_ok());
     assert_eq!(everywhere::<i8>(&file, "be_i8")[..2], [-3, 4]);
     assert_eq!(everywhere::<f32>(&file, "be_f32"), everywhere::<f32>(&file, "le_explicit"));
@@ -78,7 +78,7 @@ fn big_endian_comes_out_right() {
     everywhere::<u16>(&file, "be_u16");
 }
 
-/// Bits of a NaN that says more than that it is one; on some machines, moving one changes them.
+/// The bits of signaling NaNs with a payload. Some machines change such bits when a float is moved.
 #[test]
 fn signalling_nans_keep_their_bits() {
     let (single, double) = (0x7fa1_2345_u32, 0xfff4_5678_9abc_def1_u64);
@@ -100,7 +100,7 @@ fn signalling_nans_keep_their_bits() {
 }
 
 #[test]
-fn what_is_in_the_way() {
+fn elements_that_cannot_be_borrowed_are_errors() {
     let file = read("1.2.3/dense_all.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let data = archive.tensor("t_f32").unwrap().component("data").unwrap();
@@ -121,13 +121,13 @@ fn what_is_in_the_way() {
 }
 
 #[test]
-fn nothing_is_aligned_everywhere_and_part_of_an_element_nowhere() {
+fn empty_views_are_always_aligned_and_partial_elements_never_read() {
     let file = read("1.2.3/zero_len.zt");
     let odd = placed(&file, 1);
     let empty = view(&odd, "z0");
     assert_eq!(empty.as_slice::<f32>().unwrap(), &[0.0_f32; 0]);
 
-    // 15 bytes of a 0.1 entry whose layout is not known.
+    // 15 bytes in a 0.1 entry of an unknown layout.
     let file = read("unsupported-layout--v01-any-size.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let entry = archive.tensors().next().unwrap().components().next().unwrap();
@@ -150,7 +150,7 @@ fn bools_are_validated_before_they_are_handed_out() {
 }
 
 #[test]
-fn bools_of_0_1_are_any_byte() {
+fn bools_of_0_1_may_be_any_byte() {
     let file = read("v01-bool-2-first.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let entry = archive.tensors().next().unwrap().components().next().unwrap();

@@ -1,4 +1,5 @@
-//! The writer: what it writes, readers accept and find again; what it rejects, it rejects in time.
+//! Tests of the writer: readers accept and find everything that it writes, and an invalid object is rejected before its bytes are
+//! in the file.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ fn writer(settings: &WriteOptions) -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), settings).unwrap()
 }
 
-/// Returns the error that rejects to write that object.
+/// Returns the error of writing `object` with `parts`.
 fn rejection(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
     writer(&WriteOptions::default()).add_object(object, parts).unwrap_err()
 }
@@ -27,7 +28,7 @@ fn rejection(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
 fn bad_objects_are_rejected_before_a_byte_is_written() {
     let u8s = |role, count| NewComponent::new(role, DType::U8, count);
     let u64s = |role, count| NewComponent::new(role, DType::U64, count);
-    // Lists that live as long as the test.
+    // Lists of components that live as long as the test.
     let cases: &[(&str, NewObject<'_>)] = &[
         ("shape-overflow", NewObject::dense("x", &[1 << 40, 1 << 40], DType::U8)),
         ("shape-overflow", NewObject::dense("x", &[1 << 61, 1], DType::F64)),
@@ -103,7 +104,7 @@ fn bad_objects_are_rejected_before_a_byte_is_written() {
         let error = writer.object(object).err().unwrap_or_else(|| panic!("{rule}: accepted"));
         assert_eq!(error.rule(), Some(*rule), "{error}");
         assert_eq!(error.location().object(), Some(0));
-        // It is as if it had never been tried.
+        // The writer continues as if the rejected object had never been passed.
         let valid = NewObject::dense("x", &[], DType::U8);
         writer.add_object(&valid, &[("data", &[1])]).unwrap();
         check(&writer.finish().unwrap(), &OpenOptions::default()).unwrap();
@@ -117,7 +118,7 @@ fn bad_objects_are_rejected_before_a_byte_is_written() {
 }
 
 #[test]
-fn a_type_by_a_known_name_is_known() {
+fn a_type_given_by_a_known_name_is_known() {
     let spelled = |name, storage| {
         let mut writer = writer(&WriteOptions::default().canonical());
         let element = ElementType::UnknownLogical(name, storage);
@@ -155,9 +156,9 @@ fn bad_content_is_rejected() {
 }
 
 #[test]
-fn lengths_and_order_are_kept() {
+fn components_must_have_their_length_and_order() {
     let four = NewObject::dense("x", &[4], DType::U8);
-    // Whole parts and pieces of them, some of which fit more than once.
+    // Writes whole parts and pieces of them. Some pieces fit several times.
     for length in [0, 1, 2, 3, 5, 8] {
         let error = rejection(&four, &[("data", &vec![0; length])]);
         assert_eq!((error.tensor(), error.component()), (Some("x"), Some("data")));
@@ -171,7 +172,7 @@ fn lengths_and_order_are_kept() {
     let mut out = writer.object(&four).unwrap();
     assert_eq!(misuse(out.write_part("values", &[0; 4]).unwrap_err()), Misuse::Order);
 
-    // Nothing is made valid by going on.
+    // A further call does not make the invalid object valid.
     let mut writer = self::writer(&WriteOptions::default());
     let bools = NewObject::dense("x", &[4], DType::Bool);
     let mut out = writer.object(&bools).unwrap();
@@ -181,14 +182,14 @@ fn lengths_and_order_are_kept() {
     assert_eq!(misuse(out.finish().unwrap_err()), Misuse::Aborted);
     assert!(writer.finish().is_err());
 
-    // An object that did not end is never in a file.
+    // An object that was begun and not ended never gets into a file.
     let mut writer = self::writer(&WriteOptions::default());
     drop(writer.object(&four).unwrap());
     assert_eq!(misuse(writer.object(&four).err().unwrap()), Misuse::Unfinished);
     assert_eq!(misuse(writer.finish().unwrap_err()), Misuse::Unfinished);
 }
 
-/// The elements of a list in each of their orders.
+/// Returns the elements of `items` in each possible order.
 fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     let Some((first, rest)) = items.split_first() else { return vec![Vec::new()] };
     let places = |order: Vec<T>| {
@@ -201,7 +202,7 @@ fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     orders(rest).into_iter().flat_map(places).collect()
 }
 
-/// Lists that lack one of those parts, have one twice, or one of another role.
+/// Returns variants of `parts` that lack one part, repeat one part, or have a part of another role.
 fn wrong_parts<T: Clone>(parts: &[(&'static str, T)]) -> Vec<Vec<(&'static str, T)>> {
     let mut wrong = Vec::new();
     for at in 0..parts.len() {
@@ -218,10 +219,10 @@ fn wrong_parts<T: Clone>(parts: &[(&'static str, T)]) -> Vec<Vec<(&'static str, 
     wrong
 }
 
-/// A way to write a tensor by its parts.
+/// A function that writes a tensor from its parts.
 type Add<'a> = &'a dyn Fn(&mut Writer<Vec<u8>>, &[(&str, ComponentData<'_>)]) -> Result<(), Error>;
 
-/// Checks that parts may come in any order, and are all there, once. Their tensor is `x`.
+/// Checks that the parts of tensor `x` may come in any order, and that each part is required exactly once.
 fn check_parts(
     settings: &WriteOptions,
     wanted: &[u8],
@@ -240,7 +241,7 @@ fn check_parts(
         assert!(error.to_string().ends_with(" in tensor \"x\""), "{error}");
         assert_eq!(misuse(error), Misuse::Parts);
     }
-    // It is as if they had never been tried.
+    // The writer continues as if the rejected parts had never been passed.
     add(&mut writer, parts).unwrap();
     assert_eq!(writer.finish().unwrap(), wanted);
 }
@@ -308,15 +309,15 @@ fn quantized_parts_come_in_any_order_and_once() {
         writer.add_quantized("x", &[16, 1], &attributes, parts)
     });
     check(&file, &OpenOptions::default()).unwrap();
-    // In 2 there is no such layout.
+    // Generation 2 does not have this layout.
     let mut two = writer(&settings.generation(Generation::V2));
     let error = two.add_quantized("x", &[16, 1], &attributes, &parts).unwrap_err();
     assert_eq!((error.rule(), error.tensor()), (Some("unsupported-format"), Some("x")));
 }
 
-/// Whatever is wrong with the bytes of an object that is declared, what has begun does not end.
+/// A declared object needs each part exactly once, with the right bytes. Otherwise the writer does not finish.
 #[test]
-fn parts_of_a_declared_object_are_all_there_and_once() {
+fn a_declared_object_needs_each_part_exactly_once() {
     let parts = ["a", "b", "none"]
         .map(|role| NewComponent::new(role, DType::U8, if role == "none" { 0 } else { 2 }));
     let object = NewObject::custom("x", &[], "mine", &parts);
@@ -341,7 +342,7 @@ fn parts_of_a_declared_object_are_all_there_and_once() {
     }
 }
 
-/// Writes elements as a tensor of one dimension.
+/// Writes `own` as a tensor of one dimension.
 fn elements<T: Element>(writer: &mut Writer<Vec<u8>>, name: &str, own: &[T]) {
     writer.add(name, &[own.len() as u64], own).unwrap();
 }
@@ -364,7 +365,7 @@ fn elements_are_written_at_once() {
         elements(&mut writer, "f8_e4m3fn", &[F8E4M3Fn::from_bits(0x38)]);
         elements(&mut writer, "f8_e5m2", &[F8E5M2::from_bits(0x3c)]);
         elements(&mut writer, "u8", &[0_u8; 0]);
-        // A scalar, elements in a vector, and bytes of a type that is given.
+        // A scalar, elements in a `Vec`, and bytes with an explicit dtype.
         writer.add("scalar", &[], &[7_u8]).unwrap();
         writer.add("vector", &[2, 2], &vec![1_i8, 2, 3, 4]).unwrap();
         writer
@@ -398,7 +399,7 @@ fn elements_are_written_at_once() {
 }
 
 #[test]
-fn elements_come_piece_by_piece() {
+fn elements_are_written_piece_by_piece() {
     use std::io::Write as _;
 
     let bytes: Vec<u8> = (0..24).collect();
@@ -416,7 +417,7 @@ fn elements_come_piece_by_piece() {
         out.finish().unwrap();
         assert_eq!(writer.finish().unwrap(), at_once);
     }
-    // No more is taken than is asked for, and then none.
+    // The iterator is read only as far as necessary. Then it ends, and gives no more elements.
     let mut writer = Writer::to(Vec::new()).unwrap();
     let mut out = writer.begin("x", &[2, 3], DType::F32).unwrap();
     assert_eq!(out.write(&[0; 30]).unwrap(), 24);
@@ -432,7 +433,7 @@ fn elements_come_piece_by_piece() {
     assert_eq!(misuse(error), Misuse::Length);
     assert_eq!(misuse(writer.finish().unwrap_err()), Misuse::Unfinished);
 
-    // The parts of one that has several come one after the other.
+    // The parts of a sparse tensor are written one after the other.
     let csr = NewObject::sparse_csr("x", &[1, 9], DType::U8, 1);
     let all = [words(&[0, 1]), vec![5], words(&[8])].concat();
     for size in [1, 5, 25] {
@@ -461,7 +462,7 @@ fn errors_of_writing_name_tensor_and_component() {
     let add = |name: &str, shape: &[u64], part: ComponentData<'_>| {
         writer(&settings).add(name, shape, part).unwrap_err()
     };
-    // What is declared, and what comes.
+    // Errors about the declaration, and errors about the bytes.
     named(&add("big", &[1 << 40, 1 << 40], (&[0_u8]).into()), "big", Some("data"));
     named(&add("few", &[2], (&[0_u8]).into()), "few", Some("data"));
     named(&add("many", &[2], (&[0_u8; 3]).into()), "many", Some("data"));
@@ -503,7 +504,7 @@ fn errors_of_writing_name_tensor_and_component() {
     assert_eq!(error.rule(), Some("index-range"));
     named(&error, "c", Some("coords"));
 
-    // What is wrong with the object as such, or with its place.
+    // Errors about the object itself, and errors about its position in the file.
     let mut writer = writer(&settings);
     writer.add("twice", &[1], &[1_u8]).unwrap();
     let error = writer.add("twice", &[1], &[1_u8]).unwrap_err();
@@ -521,7 +522,7 @@ fn errors_of_writing_name_tensor_and_component() {
 }
 
 #[test]
-fn a_name_is_written_once() {
+fn duplicate_names_are_rejected() {
     let object = |name| NewObject::dense(name, &[0], DType::U8);
     for order in [["a", "b", "a"], ["b", "a", "b"], ["b", "a", "a"], ["a", "a", "b"]] {
         let mut writer = writer(&WriteOptions::default());
@@ -551,7 +552,7 @@ fn attributes_are_validated() {
     assert_eq!(with(b"\xa0\xa0"), Some("manifest-trailing"));
     assert_eq!(with(&[&b"\xa1\x61a"[..], &[0x81; 80], &[0]].concat()), Some("limit-depth"));
     assert!(Encoded::from_value(&Unwritable).is_err());
-    // 64 levels at most: the root, objects, the object, its attributes, and 60 arrays.
+    // At most 64 levels are allowed: the root, the objects, the object, its attributes, and 60 arrays.
     for (levels, valid) in [(60, true), (61, false)] {
         let cbor = [&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat();
         let attributes = Encoded::from_cbor(cbor);
@@ -571,7 +572,7 @@ impl serde::Serialize for Unwritable {
 }
 
 #[test]
-fn limits_are_those_of_the_readers() {
+fn the_writer_keeps_the_limits_of_its_readers() {
     let limits = Limits::default().with_manifest(2000);
     let settings = WriteOptions::default().limits(limits);
     let file = |objects: u32| {
@@ -586,7 +587,7 @@ fn limits_are_those_of_the_readers() {
     assert!(most > 4);
     check(&file(most).unwrap(), &OpenOptions::default().limits(limits)).unwrap();
     assert_eq!(file(most + 1).unwrap_err().rule(), Some("limit-manifest"));
-    // What is far beyond is rejected before it takes memory.
+    // A number far beyond the limit is rejected before memory is allocated for it.
     let mut writer = writer(&settings);
     let long = "n".repeat(2001);
     let rejected = writer.add_object(&NewObject::dense(&long, &[0], DType::U8), &[]);
@@ -595,7 +596,7 @@ fn limits_are_those_of_the_readers() {
 }
 
 #[test]
-fn canonical_files_need_their_order() {
+fn canonical_files_require_their_order() {
     let settings = WriteOptions::default().canonical().checksum(Checksum::None);
     let mut names = ["bb", "a", "c", "", "aaa", "b"];
     names.sort_by(|a, b| canonical_order(a, b));
@@ -637,7 +638,7 @@ fn compressed_components_can_be_read_again() {
     assert_eq!(tensor.dense().unwrap().encoding(), zten::Encoding::Zstd);
     assert_eq!(tensor.to_vec::<u8>().unwrap(), bytes);
 
-    // The settings say it of all that is added by its elements, and of nothing else.
+    // The compression level of the settings applies to everything that is added as elements, and to nothing else.
     let settings = WriteOptions::default().compressed(Level::default());
     let mut all = writer(&settings);
     all.add("x", &[300_000], &bytes).unwrap();
@@ -688,7 +689,7 @@ fn a_hashing_thread_changes_no_byte() {
         (second.checksum(Checksum::Sha256).sharing(), None),
     ];
     for (settings, level) in ways {
-        // In one call, in pieces that a thread hashes, and in pieces that are too small for a thread.
+        // The bytes come in one call, in pieces large enough that a thread hashes them, and in pieces too small for a thread.
         for piece in [bytes.len(), 300_000, 1000] {
             // The canonical form finds equal components by all of their bytes, which must come in one call.
             if settings == plain.canonical() && piece < bytes.len() {

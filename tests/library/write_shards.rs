@@ -1,5 +1,5 @@
-//! Files of generation 2 that are written with their shards: they hold what the same objects in one file
-//! hold; and what is rejected before it is a file. v2 §7.
+//! Tests of files of generation 2 that are written with shards: they have the same content as one file with the same objects, and
+//! invalid shards are rejected before a file is complete. v2 §7.
 
 mod failing;
 mod invalid;
@@ -22,7 +22,7 @@ fn settings() -> WriteOptions {
     WriteOptions::default().generation(Generation::V2)
 }
 
-/// Finds files by the names of shards.
+/// Returns a finder of shards by their names in `files`.
 fn given<'d>(files: &'d [(&'d str, Vec<u8>)]) -> impl Find<Source = InMemory<&'d [u8]>> {
     Shards(move |name: &str| {
         let found = files.iter().find(|(own, _)| *own == name);
@@ -30,12 +30,12 @@ fn given<'d>(files: &'d [(&'d str, Vec<u8>)]) -> impl Find<Source = InMemory<&'d
     })
 }
 
-/// The bytes of all shards.
+/// Returns the total length of all shards.
 fn all_bytes(shards: &[(&str, Vec<u8>)]) -> u64 {
     shards.iter().map(|(_, file)| file.len() as u64).sum()
 }
 
-/// Validates all of a root and of its shards: of a file that owns them, and of one that does not.
+/// Verifies a root and its shards, both with an archive that owns the shards and with one that does not.
 fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
     let archive = Archive::from_bytes(root)?;
     let mut bound = archive.manifest().bind_shards(&given(shards))?;
@@ -47,7 +47,7 @@ fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
     Ok(found?.components())
 }
 
-/// One file of what a root and its shards hold.
+/// Copies the content of a root and its shards into one file.
 fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &WriteOptions) -> Vec<u8> {
     let archive = Archive::from_bytes(root).unwrap();
     let mut bound = archive.manifest().bind_shards(&given(shards)).unwrap();
@@ -61,7 +61,7 @@ fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &WriteOptions) -> V
     joined
 }
 
-/// Objects of several kinds, in an order that is not that of the manifest, with their parts.
+/// Writes objects of several kinds with their parts, in another order than that of the manifest.
 fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     let data = ramp(100_000);
     write(&NewObject::dense("zz", &[25_000], DType::F32), &[("data", &data)]);
@@ -86,7 +86,7 @@ fn write_unsharded(settings: &WriteOptions) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// The same objects, in the root, in one shard and in the other, in turn; both shards are open at once.
+/// Writes the same objects in turn to the root, to one shard and to another. Both shards are open at the same time.
 fn sharded(settings: &WriteOptions) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     let names = ["b-2", "A_1.x"];
@@ -102,7 +102,7 @@ fn sharded(settings: &WriteOptions) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
 
 type OpenShard = (&'static str, ShardWriter<Vec<u8>>);
 
-/// Ends a shard, and lists it.
+/// Ends a shard, and adds it to the table of the root.
 fn end(writer: &mut Writer<Vec<u8>>, (name, shard): OpenShard) -> (&'static str, Vec<u8>) {
     let (file, record) = shard.finish().unwrap();
     writer.shard(name, &record).unwrap();
@@ -127,7 +127,7 @@ fn add(
 }
 
 #[test]
-fn a_root_and_its_shards_hold_what_one_file_holds() {
+fn a_root_with_shards_has_the_content_of_one_file() {
     for settings in [
         settings(),
         settings().checksum(Checksum::Sha256),
@@ -158,7 +158,7 @@ fn a_root_and_its_shards_hold_what_one_file_holds() {
     }
 }
 
-/// The digest of a blob is that of the settings of its shard, whatever those of the root are.
+/// The digest of a blob follows the settings of its shard, not those of the root.
 #[test]
 fn a_shard_has_its_own_digests() {
     let checksums = [Checksum::None, Checksum::Sha256, Checksum::Xxh3];
@@ -181,9 +181,9 @@ fn a_shard_has_its_own_digests() {
     }
 }
 
-/// Every file of the corpus, in one shard of each object in turn, holds what it held.
+/// Copies every file of the corpus into shards, one object after another in each of them, and compares the content.
 #[test]
-fn every_file_of_the_corpus_is_put_into_shards() {
+fn every_file_of_the_corpus_survives_a_copy_into_shards() {
     let mut count = 0;
     for Accepted { name, bytes: file, .. } in accepted_v2() {
         let archive = Archive::from_bytes(&file).unwrap();
@@ -215,7 +215,7 @@ fn every_file_of_the_corpus_is_put_into_shards() {
 }
 
 #[test]
-fn damage_of_what_was_written_is_found() {
+fn damage_in_written_shards_is_found() {
     let (root, mut shards) = sharded(&settings());
     let last = shards[0].1.len() - 1;
     for at in [8, 4096, 20_000, last] {
@@ -228,10 +228,10 @@ fn damage_of_what_was_written_is_found() {
     assert!(verify(&root, &shards).is_ok());
 }
 
-/// Writes a shard of the corpus as its generator does, which knows nothing of this library, but for the
-/// place of the footer.
+/// A shard that is written alone has the same bytes as the shard in the corpus, whose generator does not use this library. Only the
+/// offset of the footer is taken from the corpus.
 #[test]
-fn a_shard_by_itself_is_that_of_the_corpus() {
+fn a_shard_written_alone_equals_that_of_the_corpus() {
     let wanted = zten_testkit::read("v2/shards/dense-s.zt");
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     shard.write(&wanted[4096..4100]).unwrap();
@@ -246,7 +246,7 @@ fn a_shard_by_itself_is_that_of_the_corpus() {
     assert_eq!((empty.offset, empty.length), (8192, 0));
     assert!(matches!(blob.digest, Some(Digest::Xxh3(_))));
 
-    // Both are referred to, and the file of the corpus as well, under another name.
+    // The root refers to both shards, and also to the file of the corpus under another name.
     let root = zten_testkit::read("v2/shards/dense.zt");
     let theirs = Archive::from_bytes(&root).unwrap().manifest().shards().next().map(|shard| {
         let Some(Digest::Xxh3(sum)) = shard.digest() else { panic!("another digest") };
@@ -276,9 +276,9 @@ fn stored(component: &Component<'_>) -> StoredBlob {
     StoredBlob { offset: extent.offset(), length: extent.length(), compressed, digest }
 }
 
-/// The blobs of a whole file, which has a manifest of its own, and frames among them.
+/// Every complete file of generation 2 can be a shard, although it has its own manifest. Its blobs may be in frames.
 #[test]
-fn any_file_of_2_may_be_a_shard() {
+fn any_file_of_generation_2_may_be_a_shard() {
     let one = write_unsharded(&settings());
     let archive = Archive::from_bytes(&one).unwrap();
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
@@ -317,7 +317,7 @@ const RECORD: ShardRecord = ShardRecord { size: 1 << 20, digest: DIGEST };
 const BLOB: StoredBlob = StoredBlob { offset: 4096, length: 4, compressed: false, digest: None };
 
 #[test]
-fn an_object_may_be_here_and_there() {
+fn an_object_may_have_components_in_several_files() {
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     shard.write(&words(&[2, 0])).unwrap();
     let indices = shard.end_blob().unwrap();
@@ -332,7 +332,7 @@ fn an_object_may_be_here_and_there() {
     };
     for (indptr, content, written) in [
         ([0, 1, 2], Ok(1), None),
-        // A row that is not sorted, which only those see who read both.
+        // An unsorted row. Only a reader of both components can see that.
         ([0, 2, 2], Err("csr-index-order"), None),
         ([0, 3, 2], Ok(0), Some("csr-indptr-order")),
     ] {
@@ -359,7 +359,7 @@ fn shards_are_appended_to_a_root() {
     let mut shard = ("c", ShardWriter::new(Vec::new(), &settings()).unwrap());
     let object = NewObject::dense("appended", &[3], DType::U8);
     add(&mut writer, Some(&mut shard), &object, &[("data", &[1, 2, 3])]);
-    // What is in an old shard can be referred to, too.
+    // A root can also refer to blobs of a shard that an earlier writer listed.
     let part = archive.tensor("bools").unwrap().component("data").unwrap();
     let blob = stored(&part);
     let blob = blob.in_shard(part.shard().unwrap());
@@ -376,14 +376,14 @@ fn shards_are_appended_to_a_root() {
         .collect();
     assert_eq!(names, ["c", "b-2", "A_1.x"]);
     let before = verify(&root, &[one.clone(), other.clone()]).unwrap();
-    // None is listed twice.
+    // The same shard cannot be listed twice.
     let mut twice = Writer::append(root.clone(), archive.manifest(), &settings()).unwrap();
     twice.shard("b-2", &RECORD).unwrap();
     assert_eq!(rule(twice.finish().unwrap_err()), Some("duplicate-key"));
     assert_eq!(verify(&file, &[one, other, new]), Ok(before + 2));
 }
 
-/// 10,000 small tensors take a place each, and no more than 4 KiB beside their bytes.
+/// Each of 10,000 small tensors gets an aligned offset, with at most 4 KiB of padding.
 #[test]
 fn padding_of_small_tensors_is_bounded() {
     const COUNT: usize = 10_000;
@@ -401,7 +401,7 @@ fn padding_of_small_tensors_is_bounded() {
     let manifest = usize::try_from(manifest.end - manifest.start).unwrap();
     let padding = file.len() - manifest - data - 8 - 40;
     assert!(padding <= COUNT * 4096, "{padding}");
-    // Empty ones take nothing, and what is equal may share its place.
+    // Empty tensors take no bytes, and equal tensors may share a blob.
     assert!(padding < (COUNT - COUNT / 300 + 2) * 4096, "{padding}");
     let mut writer = Writer::new(Vec::new(), &settings().sharing()).unwrap();
     for at in 0..COUNT {

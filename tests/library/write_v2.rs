@@ -1,5 +1,5 @@
-//! Files of generation 2 that are written: all layouts and types, in any order, compressed or not; and
-//! what is rejected before it is a file.
+//! Tests of writing files of generation 2: all layouts and types, in any order, compressed or not. Invalid objects are rejected
+//! before a file is complete.
 
 use zten::element::StorageType;
 use zten::error::Misuse;
@@ -15,7 +15,7 @@ fn settings() -> WriteOptions {
     WriteOptions::default().generation(Generation::V2)
 }
 
-/// One object of each kind that there is, with its parts, in the order in which they are declared.
+/// Writes one object of each kind with its parts, in the order in which the parts are declared.
 fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     for dtype in DType::ALL {
         let name = format!("of {dtype}");
@@ -68,7 +68,7 @@ fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     write(&NewObject::custom("any", &[9], "mine/1", &any), &parts);
 }
 
-/// Attributes of `zt.quant_group/1`, in an order and with heads that are not deterministic.
+/// Returns attributes of `zt.quant_group/1` whose order and heads are not deterministic CBOR.
 fn quantization() -> Vec<u8> {
     let entry = |key, value| (wide_text(key), value);
     let packing = map(vec![
@@ -87,7 +87,7 @@ fn quantization() -> Vec<u8> {
     Item::Map(Head::Indefinite, all).encode().bytes
 }
 
-/// All of them, in a file.
+/// Returns a file with all objects of [`each`].
 fn file(settings: &WriteOptions, compressed: Option<Level>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     each(&mut |object, parts| {
@@ -99,7 +99,7 @@ fn file(settings: &WriteOptions, compressed: Option<Level>) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Compares what is in a file with what was written.
+/// Compares the content of `file` with what was written.
 fn compare(file: &[u8]) {
     let archive = Archive::from_bytes(file).unwrap();
     assert_eq!(archive.generation(), Some(Generation::V2));
@@ -123,7 +123,7 @@ fn compare(file: &[u8]) {
 }
 
 #[test]
-fn all_that_there_is_comes_back() {
+fn every_kind_of_object_is_read_back() {
     for level in [None, Some(Level::default())] {
         for alignment in [4096, 65_536] {
             for checksum in [Checksum::Xxh3, Checksum::Sha256, Checksum::None] {
@@ -137,7 +137,7 @@ fn all_that_there_is_comes_back() {
                     level.is_some()
                 );
                 assert_eq!(parts().all(|part| part.digest().is_none()), checksum == Checksum::None);
-                // One layout is not known, and one type.
+                // One layout is unknown, and one type.
                 let error = check(&file, &OpenOptions::default()).unwrap_err();
                 assert_eq!(error.rule(), Some("unsupported-format"), "{error}");
             }
@@ -146,7 +146,7 @@ fn all_that_there_is_comes_back() {
 }
 
 #[test]
-fn what_is_appended_to_keeps_every_byte() {
+fn appending_keeps_every_byte_of_the_old_file() {
     let mut count = 0;
     for file in accepted_v2() {
         let archive = Archive::from_bytes(&file.bytes).unwrap();
@@ -156,7 +156,7 @@ fn what_is_appended_to_keeps_every_byte() {
             continue;
         }
         assert_eq!(archive.manifest().appends_at(), file.bytes.len() as u64);
-        // Whatever generation the settings say, the file keeps its own.
+        // An appended file keeps its generation, whatever the settings say.
         let settings = WriteOptions::default();
         let mut writer = Writer::append(file.bytes.clone(), archive.manifest(), &settings).unwrap();
         for name in ["zz", "a new object", "~"] {
@@ -189,7 +189,7 @@ fn what_is_appended_to_keeps_every_byte() {
 }
 
 #[test]
-fn what_is_wrong_is_rejected_before_it_is_written() {
+fn invalid_objects_are_rejected_before_they_are_written() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let ids = |error: zten::Error| error.rule();
     let mut declared = |object: &NewObject<'_>| writer.object(object).map(drop).map_err(ids);
@@ -243,7 +243,7 @@ fn content_that_a_reader_would_reject_is_rejected() {
         let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
         writer.add_object(object, parts).unwrap_err().rule()
     };
-    // Rows that are not sorted, whichever component comes first.
+    // Unsorted rows, whichever component comes first.
     for (ends, indices) in
         [(&[0, 2, 3], &[1, 0, 2]), (&[0, 1, 3], &[1, 2, 2]), (&[0, 3, 3], &[0, 1, 1])]
     {
@@ -262,7 +262,7 @@ fn content_that_a_reader_would_reject_is_rejected() {
             [("indices", &indices), ("indptr", &ends), ("values", &[1, 2, 3])];
         assert_eq!(write(&object, &parts), Some("csr-index-order"));
     }
-    // Cells (0, 2), (1, 1) and (0, 2).
+    // The cells (0, 2), (1, 1) and (0, 2).
     let object = NewObject::sparse_coo("w", &[3, 3], DType::U8, 3);
     let twice = words(&[0, 1, 0, 2, 1, 2]);
     let parts: [(&str, &[u8]); 2] = [("coords", &twice), ("values", &[1, 2, 3])];
@@ -273,7 +273,7 @@ fn content_that_a_reader_would_reject_is_rejected() {
     assert_eq!(write(&bools, &[("data", &[2])]), Some("bool-value"));
 }
 
-/// Shared blobs are read as often as they are shared, which the limit on all content bounds.
+/// A shared blob counts once for each component that shares it, and the limit on all content bounds this sum.
 #[test]
 fn shared_blobs_count_as_often_as_they_are_read() {
     const OBJECTS: u64 = 40;

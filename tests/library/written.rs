@@ -1,4 +1,4 @@
-//! Written files are the same on every machine, byte for byte: the corpus holds sums over them.
+//! Tests that written files are byte for byte the same on every machine. The corpus holds digests of them.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
@@ -14,7 +14,7 @@ use zten::write::{Checksum, Copier, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, ErrorKind};
 use zten_testkit::accepted;
 
-/// Every way to write that makes another file: its name, the settings, and the level.
+/// Returns every combination of settings and level that writes a different file, with a name.
 fn ways() -> Vec<(String, WriteOptions, Option<Level>)> {
     let plain = WriteOptions::default();
     let mut ways = vec![
@@ -29,7 +29,7 @@ fn ways() -> Vec<(String, WriteOptions, Option<Level>)> {
     ways
 }
 
-/// Adds the copies of all accepted files, where they can be copied: their number.
+/// Adds the copies of all accepted files that can be copied to `sum`. Returns the number of copies.
 fn copies(sum: &mut Sha256, settings: &WriteOptions, level: Option<Level>) -> u32 {
     let mut count = 0;
     for file in accepted().filter(|file| file.opens_only.is_none()) {
@@ -51,7 +51,7 @@ fn copies(sum: &mut Sha256, settings: &WriteOptions, level: Option<Level>) -> u3
     count
 }
 
-/// Noise, ascending numbers, floats, and a few values of many, for blocks of more than one kind.
+/// Returns noise, ascending numbers, floats, and many repetitions of a few values, so that the blocks are of more than one kind.
 fn content() -> Vec<u8> {
     let (mut rng, mut ascending) = (Rng::with_seed(7), 0_u64);
     let mut bytes = Vec::new();
@@ -68,7 +68,7 @@ fn content() -> Vec<u8> {
     bytes
 }
 
-/// A file of one array of many blocks.
+/// Returns a file with one array of many blocks.
 fn large(settings: &WriteOptions, level: Option<Level>) -> Vec<u8> {
     let bytes = content();
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
@@ -83,7 +83,7 @@ fn large(settings: &WriteOptions, level: Option<Level>) -> Vec<u8> {
 
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
-fn what_is_written_is_the_same_on_every_machine() {
+fn written_files_are_the_same_on_every_machine() {
     let mut table = String::from("written\tfiles\tsha256\n");
     for (name, settings, level) in ways() {
         let mut sum = Sha256::new();

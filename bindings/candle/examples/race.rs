@@ -1,8 +1,8 @@
-//! Compares the time that this package and candle's readers of safetensors take to load 1 GiB of tensors: `cargo run
-//! --release --example race`.
+//! Compares the time that this package and candle's reader of safetensors take to load 1 GiB of tensors: `cargo run --release
+//! --example race`.
 //!
-//! The program first writes the files to a temporary folder and reads each of them once, so that the operating system has
-//! them in its cache. Then the readers take turns.
+//! The program first writes the files to a temporary folder, and reads each of them once so that it is in the cache of the
+//! operating system. Then the readers take turns.
 
 use std::collections::HashMap;
 use std::hint::black_box;

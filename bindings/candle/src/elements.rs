@@ -19,13 +19,17 @@ pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
     let dims = dims?;
     let times = |count: usize, side: &usize| count.checked_mul(*side);
     let count = dims.iter().try_fold(1, times).and(dims.iter().rev().try_fold(1, times));
-    count.map(|_| dims).ok_or_else(|| Error::msg("its shape is beyond what candle can count"))
+    count
+        .map(|_| dims)
+        .ok_or_else(|| Error::msg("the shape has more elements than candle can count"))
 }
 
 /// Reads, decodes and verifies a dense tensor.
 pub(crate) fn tensor(tensor: &zten::Tensor<'_>, device: &Device) -> Result<Tensor> {
     use zten::DType as Own;
-    let layout = |_| Error::msg(format!("it is {}, and not dense", tensor.layout_name()));
+    let layout = |_| {
+        Error::msg(format!("the tensor has the layout {}, expected dense", tensor.layout_name()))
+    };
     let data = tensor.dense().map_err(layout)?;
     let read: fn(&zten::Tensor<'_>, Vec<usize>, &Device) -> Result<Tensor> = match data.dtype() {
         Own::F64 => read_as::<f64>,

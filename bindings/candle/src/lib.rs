@@ -147,7 +147,7 @@ impl Weights {
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, tensor) = self.find(name)?;
         let read = || {
-            // Blocks of another size than their type has are an error.
+            // Reports an error if blocks do not have the size of their type.
             Blocks::of(&tensor)?;
             if tensor.is_quantized() {
                 quantized::dequantize(&tensor, device, file.archive.limits().decoded())

@@ -82,12 +82,12 @@ pub(crate) fn dequantize(tensor: &zten::Tensor<'_>, device: &Device, most: u64) 
     Tensor::from_vec(values(tensor, most)?, elements::dims(tensor.shape())?, device)
 }
 
-/// The same, as a list.
+/// Returns the values as a list, as [`dequantize`] returns them as a tensor.
 pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
     let count: usize = elements::dims(tensor.shape())?.into_iter().product();
     if u64::try_from(count).map_or(true, |count| count > most / 4) {
         return Err(Error::msg(format!(
-            "its {count} weights take more than {most} bytes of f32: limit-decoded"
+            "the {count} weights take more than {most} bytes as f32: limit-decoded"
         )));
     }
     tensor.to_f32().map_err(Error::wrap)
@@ -105,7 +105,9 @@ impl Weights {
         let read = || {
             let other = || {
                 let layout = tensor.layout_name();
-                Error::msg(format!("it is {layout}, and not blocks of GGUF of a known type"))
+                Error::msg(format!(
+                    "the tensor has the layout {layout}, expected blocks of GGUF of a known type"
+                ))
             };
             Blocks::of(&tensor)?.ok_or_else(other)?.quantized(device)
         };

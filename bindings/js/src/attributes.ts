@@ -3,7 +3,10 @@ import { half } from './elements.ts'
 import { failure } from './errors.ts'
 import { join } from './instance.ts'
 
-/** A value of an attribute. Integers from 2^53 on are `bigint`, bytes a `Uint8Array`, and what only CBOR has a class of its own. */
+/**
+ * A value of an attribute. Integers from 2^53 on are `bigint`, bytes are a `Uint8Array`, and values that only CBOR has are
+ * instances of `Tagged` or `Simple`.
+ */
 export type Attribute =
   | null | undefined | boolean | number | bigint | string | Uint8Array<ArrayBuffer> | Attribute[]
   | Attributes | Map<Attribute, Attribute> | Tagged | Simple
@@ -18,13 +21,13 @@ export class Tagged {
   constructor(readonly tag: number | bigint, readonly value: Attribute) {}
 }
 
-/** A simple value of CBOR that JavaScript has not. */
+/** A simple value of CBOR that JavaScript does not have. */
 export class Simple {
   constructor(readonly code: number) {}
 }
 
 const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** The mark that ends a list of unknown length. */
+/** The value that stands for the break at the end of an item of indefinite length. */
 const BREAK = Symbol('break')
 
 /** Parses a CBOR map of attributes. Returns null if `bytes` is empty. */
@@ -37,7 +40,7 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
     if (at > bytes.length) throw new Error('internal error: attributes end early')
     return at - length
   }
-  /** The number that follows a head: a `bigint` where a number is not exact. */
+  /** Returns the argument of a head: a `bigint` if a number would not be exact. */
   const argument = (info: number): number | bigint => {
     switch (info) {
       case 24: return view.getUint8(taken(1))
@@ -68,7 +71,7 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
     }
     return all
   }
-  // A reader lets values nest no deeper than 64 levels.
+  // Readers reject values that are nested deeper than 64 levels, so the recursion is bounded.
   const next = (): Attribute | typeof BREAK => {
     const head = view.getUint8(taken(1))
     const [major, info] = [head >> 5, head & 31]
@@ -100,7 +103,7 @@ const map = (items: Attribute[]): Attributes | Map<Attribute, Attribute> => {
   const all = new Map<Attribute, Attribute>()
   for (let at = 0; at < items.length; at += 2) all.set(items[at], items[at + 1])
   if ([...all.keys()].some(key => typeof key !== 'string')) return all
-  // Without a prototype, a key such as `__proto__` is one like others.
+  // Without a prototype, a key such as `__proto__` is a key like any other.
   const object = Object.create(null) as Attributes
   for (const [key, value] of all) object[key as string] = value
   return object

@@ -1,7 +1,7 @@
 /** Elements as typed arrays, and as 32-bit floats. */
 import { classOf } from './sources.ts'
 
-/** An array that holds the elements of a component. */
+/** The typed arrays for the elements of a component. */
 export type Elements =
   | Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>
   | BigInt64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Int16Array<ArrayBuffer> | Int8Array<ArrayBuffer>
@@ -15,7 +15,7 @@ const MAKE: Record<string, Make> = {
   u64: BigUint64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array, bool: Uint8Array,
 }
 
-/** Decoded little-endian bytes as elements of a storage type; without one, as bytes. */
+/** Returns decoded little-endian bytes as elements of the type `storage`, or as bytes if it is null. */
 export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null): Elements => {
   const half = (globalThis as { Float16Array?: Make }).Float16Array
   const Type = storage === 'f16' && half ? half : MAKE[storage ?? 'u8'] ?? Uint8Array
@@ -23,7 +23,7 @@ export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null)
   return new Type(whole ? bytes.buffer : bytes.slice().buffer)
 }
 
-/** The dtype of the elements of a typed array; `undefined` for another value. */
+/** Returns the dtype of the elements of a typed array, or `undefined` for any other value. */
 export const dtypeOf = (data: unknown): string | undefined => DTYPES[classOf(data)]
 
 const DTYPES: Record<string, string> = {
@@ -50,7 +50,10 @@ export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
   }
 }
 
-/** A float of those many bits of exponent and mantissa; `special` says what codes without a value mean. */
+/**
+ * Returns a decoder of floats with `exponent` bits of exponent and `mantissa` bits of mantissa. `special` returns the value of
+ * codes such as infinity, and `undefined` for all other codes.
+ */
 const small = (exponent: number, mantissa: number, bias: number, special: (code: number) => number | undefined) =>
   (code: number): number => {
     const known = special(code)
@@ -62,7 +65,7 @@ const small = (exponent: number, mantissa: number, bias: number, special: (code:
     return sign * ((power === 0 ? 0 : 1 << mantissa) + rest) * scale
   }
 
-/** Infinities and NaN as IEEE 754 has them: where all bits of the exponent are set. */
+/** Returns the infinities and NaNs of IEEE 754, whose exponent bits are all set. */
 const ieee = (exponent: number, mantissa: number) => (code: number): number | undefined => {
   const all = (1 << exponent) - 1
   if ((code >> mantissa & all) !== all) return undefined
@@ -70,12 +73,12 @@ const ieee = (exponent: number, mantissa: number) => (code: number): number | un
   return code >> (exponent + mantissa) & 1 ? -Infinity : Infinity
 }
 
-/** The value of 16 bits as a float. */
+/** Returns the value of a half-precision float, given its 16 bits. */
 export const half = small(5, 10, 15, ieee(5, 10))
 
 const fnuz = (code: number) => code === 0x80 ? NaN : undefined
 
-/** The value of each code, of types whose elements are codes. */
+/** The decoders of types that JavaScript has no typed array for, by their names. */
 const DECODE: Record<string, (code: number) => number> = {
   f16: half,
   f8_e4m3fn: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
@@ -88,8 +91,8 @@ const DECODE: Record<string, (code: number) => number> = {
 }
 
 /**
- * The elements as 32-bit floats: those of 64 bits rounded, complex ones as pairs, and of types that
- * are packed as many as there are. A NaN stays one, and may lose its payload.
+ * Converts elements to 32-bit floats. 64-bit numbers are rounded, complex numbers become pairs, and packed elements are unpacked. A
+ * NaN stays a NaN, and may lose its payload.
  */
 export const toFloat32 = (data: Elements, type: string, count: number | null): Float32Array<ArrayBuffer> => {
   if (type === 'bf16') {

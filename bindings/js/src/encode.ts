@@ -119,7 +119,7 @@ const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Decl
     if (typeof dtype !== 'string') throw new TypeError(`${about} has a ${classOf(data)} as its data, whose elements have no dtype: name one`)
     if (!accepts(dtype, data)) throw new TypeError(`${about} has a ${classOf(data)} as its data, which holds no elements of the dtype ${dtype}`)
     const isDimension = (side: unknown) => typeof side === 'bigint' ? side >= 0n : Number.isSafeInteger(side) && (side as number) >= 0
-    if (shape && !(Array.isArray(shape) && shape.every(isDimension))) throw new TypeError(`${about} has a shape that is no list of dimensions`)
+    if (shape && !(Array.isArray(shape) && shape.every(isDimension))) throw new TypeError(`${about} has a shape that is not a list of dimensions`)
     const { length = 0 } = data as { length?: number }
     if (/^complex/.test(dtype) && length % 2) throw new TypeError(`${about} has ${length} parts of complex numbers, which are pairs`)
     const elements = /^complex/.test(dtype) ? length / 2 : dtype === 'f4_e2m1' ? 2 * length : length

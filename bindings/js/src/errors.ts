@@ -24,9 +24,12 @@ export interface Report {
   /** The name of the file, which this package does not know. */
   file: string | null
   verdict: 'valid' | 'manifest-valid' | 'invalid' | 'unsupported' | 'limit' | 'error'
-  /** `error`, or `warning` where the file may be valid for another reader; null of a valid file. */
+  /** `error`, or `warning` if the file may be valid for another reader; null for a valid file. */
   level: 'error' | 'warning' | null
-  /** `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, `torch`, `torch-index`, or a format that is only named; null where it is not known. */
+  /**
+   * `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, `torch`, `torch-index`, or the name of a format that zten
+   * recognizes and does not read; null if the format is unknown.
+   */
   format: string | null
   /** The id of the rule, the limit or the feature. */
   rule: string | null
@@ -37,9 +40,9 @@ export interface Report {
   object: string | null
   component: string | null
   shard: string | null
-  /** The number of other objects that are not valid: null where they were not checked. */
+  /** The number of other objects that are not valid; null if they were not checked. */
   more: number | null
-  /** The finding in a sentence, or what is in a valid file. */
+  /** The finding in a sentence, or a summary of a valid file. */
   message: string
   /** What the owner of the file can do. */
   advice: string | null
@@ -52,7 +55,9 @@ export interface Report {
 /** A file, or a part of it, that is not valid or cannot be read. */
 export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> {
   override readonly name = 'ZtenError'
-  /** `invalid` by a rule; `unsupported`; beyond a `limit`; `error`: nothing is known of the file. */
+  /**
+   * `invalid`: the file breaks a rule; `unsupported`; `limit`: the file exceeds a limit; `error`: nothing is known about the file.
+   */
   readonly verdict: Report['verdict']
   readonly level: Report['level']
   readonly format: string | null
@@ -104,8 +109,8 @@ export const reason = (error: unknown): string => {
 }
 
 /**
- * Any error as a `ZtenError`, with what is known of the place: a number or an allocation that JavaScript cannot hold, a trap
- * of the module, whatever a source throws.
+ * Converts any thrown value to a `ZtenError` that says where it happened: a number or an allocation that JavaScript cannot
+ * represent, a trap of the module, or an exception of a source.
  */
 export const wrapped = (error: unknown, place: Partial<Report> = {}): ZtenError => {
   if (error instanceof ZtenError) return error
@@ -115,16 +120,16 @@ export const wrapped = (error: unknown, place: Partial<Report> = {}): ZtenError 
   return new ZtenError({ ...trouble(reason(error)), ...place, ...about }, { cause: error })
 }
 
-/** The error of what no rule describes. */
+/** Makes an error that no rule describes. */
 export const failure = (message: string, cause?: unknown): ZtenError =>
   new ZtenError(trouble(message), cause === undefined ? undefined : { cause })
 
-/** A document of the guest. Integers that a number cannot hold are `bigint`. */
+/** Parses a document of the guest. Integers that a number cannot represent become `bigint`. */
 export const parse = (bytes: Uint8Array): unknown =>
   JSON.parse(new TextDecoder().decode(bytes), (_, value: unknown) =>
     typeof value === 'object' && value !== null && '$int' in value ? BigInt(value.$int as string) : value)
 
-/** Returns the error that the module reports; nothing where its answer is empty or something else. */
+/** Returns the error that the module reports, or `undefined` if its answer is empty or another document. */
 export const problem = (answer: Uint8Array): Report | undefined => {
   if (answer.length === 0) return undefined
   const said = parse(answer) as Partial<Report> | null

@@ -1,4 +1,4 @@
-/** An instance, its file and the sibling files of that, whose bytes may arrive asynchronously. */
+/** An instance of the wasm module with its file and sibling files, whose bytes may arrive asynchronously. */
 import { Instance, type Host } from './instance.ts'
 import { ZtenError, failure, parse, problem, type Report } from './errors.ts'
 import { START, compiled, moduleFor } from './module.ts'
@@ -115,7 +115,7 @@ export class Guest implements Host {
     return this.instance.call(name, args)
   }
 
-  /** True if no byte has to be waited for. */
+  /** True if all bytes can be read without waiting. */
   get isSync(): boolean {
     return this.readers.every(reader => !reader || reader.readSync)
   }
@@ -186,7 +186,7 @@ export class Guest implements Host {
     return this.missed
   }
 
-  /** Calls the export `name`, reads the bytes that were missing, and repeats the call until none are missing. */
+  /** Calls the export `name`. If bytes were missing, reads them and repeats the call until no bytes are missing. */
   async replay(name: string, args: number[], by: With = {}): Promise<Answer> {
     this.held = []
     for (let [ahead, length] = [AHEAD, 0]; ; ahead *= 2) {

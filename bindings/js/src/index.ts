@@ -50,7 +50,7 @@ export interface Digest {
 export interface Listed {
   name: string
   ordinal: number
-  /** `dense`, `sparse_csr`, …; `quant.mxfp4` and others for a tensor that is stored as several. */
+  /** `dense`, `sparse_csr`, …; a name such as `quant.mxfp4` for a tensor that is stored as several tensors. */
   layout: string
   layout_known: boolean
   /**
@@ -89,7 +89,7 @@ export interface Tensor {
   toFloat32(): Float32Array<ArrayBuffer>
 }
 
-/** A deviation from a specification that is not an error if it is named. */
+/** A deviation from a specification that is accepted if the caller names it. */
 export type Tolerance = 'narrow-indices' | 'shared-blobs' | 'missing-zeros' | 'torch-global'
 
 const TOLERANCES: readonly string[] = ['narrow-indices', 'shared-blobs', 'missing-zeros', 'torch-global'] satisfies Tolerance[]
@@ -102,8 +102,8 @@ export interface OpenOptions extends FilesOptions {
    */
   name?: string
   /**
-   * What is accepted although a specification forbids it, as the option `--tolerate` of the command: `torch-global` opens a checkpoint with
-   * globals that zten does not know. Nothing is called: their objects are opaque. A check still reports `torch-global`.
+   * The deviations from a specification to accept, as the option `--tolerate` of the command: `torch-global` opens a checkpoint
+   * with globals that zten does not know. Nothing is called, and their objects are opaque. A check still reports `torch-global`.
    */
   tolerate?: Tolerance | readonly Tolerance[]
   /**
@@ -186,7 +186,7 @@ const requireArguments = (source: AnySource, options: OpenOptions): void => {
   if (unknown !== undefined) throw new TypeError(`the option tolerate has ${JSON.stringify(unknown)}, expected ${TOLERANCES.join(', ')}`)
 }
 
-/** Returns the names of what is tolerated. */
+/** Returns the names of the tolerances in `tolerate`. */
 const tolerated = ({ tolerate = [] }: OpenOptions): string[] => [tolerate].flat()
 
 /**
@@ -208,15 +208,15 @@ export const open = async (source: AnySource, options: OpenOptions = {}): Promis
   }
 }
 
-/** How a file is opened. */
+/** The options with which a file is opened. */
 interface How {
   tolerate: string[]
   conventions: boolean
 }
 
 /**
- * Opens a file in the smallest module that has its format, and in the largest if it names sibling files that can be found, or may have
- * quantized tensors that are stored as several.
+ * Opens a file in the smallest module that reads its format, or in `full.wasm` if the file names sibling files that can be found,
+ * or may have quantized tensors that are stored as several tensors.
  */
 const opened = async (files: Files, how: How): Promise<Guest> => {
   const guest = new Guest(files, how.tolerate, how.conventions)
@@ -228,7 +228,7 @@ const opened = async (files: Files, how: How): Promise<Guest> => {
   return guest
 }
 
-/** Opens a file in the module of all formats. */
+/** Opens a file in `full.wasm`, which reads all formats. */
 const reopened = async (files: Files, { tolerate, conventions }: How): Promise<Guest> => {
   const guest = new Guest(files, tolerate, conventions)
   const report = await guest.open(true)
@@ -236,14 +236,14 @@ const reopened = async (files: Files, { tolerate, conventions }: How): Promise<G
   return guest
 }
 
-/** What a module says of an open file. */
+/** The description of an open file that a module returns. */
 interface Head {
   format: string
   generation: string | null
   version: string | null
   objects: number
   shards: number
-  /** True if the file has quantized tensors that are stored as several, or tensors with such names. */
+  /** True if the file has quantized tensors that are stored as several tensors, or tensors whose names look like those. */
   groups: boolean
   notes: Note[]
 }

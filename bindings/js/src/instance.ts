@@ -10,7 +10,10 @@ interface Exports {
   [call: string]: unknown
 }
 
-/** What an instance waits for while it opens a file: bytes, the lengths of sibling files, or the call that connects these files. */
+/**
+ * What an instance waits for while it opens a file: bytes of a file, the lengths of sibling files, or the call that connects these
+ * files.
+ */
 export type Needs = { file: number; start: number; end: number } | 'siblings' | 'bind'
 
 /** A sibling file that an instance asks for. */
@@ -19,13 +22,19 @@ export interface Asked {
   name: string
   /** The name with escaped control and invisible characters, for display. */
   shown: string
-  /** What follows the name of the first file without its suffix; null if the name of the sibling file does not begin like that. */
+  /**
+   * The part of the name after the name of the first file without its suffix; null if the name of the sibling file does not begin
+   * with that.
+   */
   suffix: string | null
-  /** Another place of the file: the folders and the name on the way from the folder of the first file. Empty if there is none. */
+  /**
+   * Another path at which the file may be: the folders and the name, relative to the folder of the first file. Empty if there is no
+   * other path.
+   */
   path: string[]
 }
 
-/** Returns the paths at which the sibling file may be, from the folder of the file called `name` on. */
+/** Returns the paths at which the sibling file may be, relative to the folder of the file called `name`. */
 export const pathsOf = ({ suffix, path }: Asked, name: string): string[] => [
   ...suffix === null ? [] : [`${stem(name)}${suffix}`], ...path.length > 0 ? [path.join('/')] : [],
 ]

@@ -1,19 +1,19 @@
-/** The models among several files: which files belong together. */
+/** Finds the models among several files: which files belong together. */
 import { stem } from './instance.ts'
 
-/** A file with its path from the folder that was chosen on. */
+/** A file with its path, relative to the chosen folder. */
 export interface Chosen {
   path: string
   file: File
 }
 
-/** A file, and the files in and below its folder to which it may refer, by their paths from there on. */
+/** A file, and the files in and below its folder to which it may refer, by their paths relative to that folder. */
 export interface Model {
   file: File
   beside: Map<string, File>
 }
 
-/** Models that are listed, at most. */
+/** The largest number of models that are listed. */
 export const LISTED = 1000
 
 const TENSORS = /\.(zt|safetensors|gguf|npy|npz|pt|pth|bin|ckpt)$/i
@@ -25,18 +25,18 @@ const split = (path: string): [string, string] => {
   return [path.slice(0, end), path.slice(end)]
 }
 
-/** A model among the files, to be listed. */
+/** A model among the files, for the list. */
 export interface Candidate {
   path: string
   model: Model
 }
 
 /**
- * Returns the models among the files: each tensor file, without those that belong to another one. Numbered files belong to the index in
- * their folder, or to the first of them that is there. What else a file names is known only when it is open.
+ * Returns the models among the files: each tensor file, except files that belong to another file. Numbered files belong to the
+ * index in their folder or, without an index, to the first of them. Other references are known only after a file was opened.
  */
 export const candidates = (chosen: Chosen[]): Candidate[] => {
-  // Without suffixes, a file comes before its shards.
+  // If suffixes are ignored, a file sorts before its shards.
   const key = ({ path }: Chosen) => path.replace(/\.[^./]*$/, '')
   const sorted = chosen.map(one => ({ one, key: key(one) })).sort((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0).map(({ one }) => one)
   const indexed = new Set(sorted.filter(({ path }) => INDEX.test(path)).map(({ path }) => split(path)[0]))
@@ -52,11 +52,11 @@ export const candidates = (chosen: Chosen[]): Candidate[] => {
     return !begun.has(set) && !!begun.add(set)
   }
   const own = sorted.filter(isOwn)
-  // Files of no name that is known are opened all the same, so that the page says what they are.
+  // If no file has a known suffix, all files are opened nevertheless, so that the user learns what they are.
   const roots = (own.length > 0 ? own : sorted).slice(0, LISTED)
   const folders = new Map<string, Chosen[]>()
   for (const one of sorted) {
-    // Shards that are named by their digests lie below the folder of their file.
+    // Shards that are named by their digests are in a subfolder of the folder of their file.
     const [folder] = split(one.path.replace(/(^|\/)blobs\/[^/]+\/([^/]+)$/, '$1$2'))
     const known = folders.get(folder) ?? []
     folders.set(folder, known)
@@ -68,12 +68,16 @@ export const candidates = (chosen: Chosen[]): Candidate[] => {
     const beside = belongs ? (folders.get(folder) ?? []).map(one => [one.path.slice(folder.length), one.file] as const) : []
     return { path, model: { file, beside: new Map(beside.filter(([other]) => other !== name && belongs?.(other))) } }
   })
-  // What may name other files comes first, because these are shown with it: an index, and then a file with shards.
+  // Files that may name other files come first, because the other files are shown together with them: first an index, then a file
+  // with shards.
   const rank = ({ path, model: { beside } }: Candidate): number => INDEX.test(path) ? 0 : beside.size > 0 ? 1 : 2
   return all.sort((one, other) => rank(one) - rank(other))
 }
 
-/** Returns the test of the paths that a file of that name may refer to, from its folder on; nothing if it refers to no other file. */
+/**
+ * Returns a predicate for the paths to which a file called `name` may refer, relative to its folder, or `undefined` if the file
+ * refers to no other files.
+ */
 const siblingsOf = (name: string): ((path: string) => boolean) | undefined => {
   if (INDEX.test(name)) return path => TENSORS.test(path)
   const [, set] = SPLIT.exec(name) ?? []

@@ -13,18 +13,18 @@ export type FileSource = Blob | BytesLike | URL | Source
 export type AnySource = FileSource | Iterable<File>
 
 /**
- * Finds the sibling file at `path`, from the folder of the file on, such as `model-00001-of-00002.safetensors`. Returns nothing if there is
- * no such file.
+ * Finds the sibling file at `path`, relative to the folder of the file, such as `model-00001-of-00002.safetensors`. Returns nothing
+ * if the file does not exist.
  */
 export type FindSibling = (path: string) => FileSource | null | undefined | Promise<FileSource | null | undefined>
 
 /** The options that decide on the files that are read. */
 export interface FilesOptions extends UrlOptions {
-  /** The name of the file; the path of the file to open in a list of files. */
+  /** The name of the file, or the path of the file to open in a list of files. */
   name?: string
   /**
-   * Finds the files that an index, the first of several GGUF files or a zTensor file with shards names, in place of the list of files or
-   * the folder of the URL. With `false`, no other file is read.
+   * Finds the files that are named by an index, by the first of several GGUF files, or by a zTensor file with shards. Without this
+   * option they are looked for in the list of files or in the folder of the URL. With `false`, no other file is read.
    */
   siblings?: FindSibling | false
 }
@@ -64,10 +64,12 @@ const nameOf = (source: FileSource): string => {
   return isBlob(source) && 'name' in source ? String(source.name) : ''
 }
 
-/** The error of a function `siblings` that returned something else than a source, which is an error of the caller and not of a source. */
+/**
+ * The error of a function `siblings` that returned a value that is not a source. This is an error of the caller, not of a source.
+ */
 export class SiblingTypeError extends TypeError {}
 
-/** A file, and the sibling files that it names. Each is opened once, whatever module asks for it. */
+/** A file and its sibling files. Each file is opened once, even if several modules ask for it. */
 export class Files {
   readonly #found = new Map<string, Promise<Reader | undefined>>()
   readonly #opened: Reader[] = []
@@ -134,25 +136,29 @@ export class Files {
   }
 }
 
-/** Returns the way to find files beside `source`; nothing if there is none. */
+/** Returns the function that finds sibling files of `source`, or `undefined` if they cannot be found. */
 const finder = (source: FileSource, model: Model | undefined): FindSibling | undefined => {
   if (model) return path => model.beside.get(path)
   return isUrl(source) ? path => besideUrl(source, path) : undefined
 }
 
-/** Returns the model in a list of files: the one at the path `name`, or the only one. A named file that is no model is opened alone. */
+/**
+ * Returns the model in a list of files: the model at the path `name`, or the only model. A named file that is not a model is opened
+ * alone.
+ */
 const chosen = (files: Iterable<File>, name: string | undefined): Model => {
   const given = [...files].map(file => ({ path: file.webkitRelativePath || file.name, file }))
   const isNamed = (path: string, file: File): boolean => path === name || file.name === name
   const all = candidates(given)
   const models = name === undefined ? all : all.filter(({ path, model: { file } }) => isNamed(path, file))
   if (models.length === 0) {
-    // A part of a model, a file with an unknown suffix, or one of more files than are listed.
+    // The file is a part of a model, has an unknown suffix, or is one of more files than are listed.
     const [own, other] = given.filter(({ path, file }) => isNamed(path, file))
     if (own && !other) return { file: own.file, beside: new Map() }
   }
   const [first, second] = models
-  // What has siblings comes first, and those of a file with shards are known only when that is open.
+  // Models with sibling files are sorted first. Which files are shards of a file is known only after the file was opened, so the
+  // others may all be its shards.
   const isOnly = first && (!second || first.model.beside.size > 0 && models.slice(1).every(({ path }) => first.model.beside.has(path.slice(first.path.lastIndexOf('/') + 1))))
   if (first && isOnly) return first.model
   const listed = all.slice(0, 5).map(({ path }) => JSON.stringify(path)).join(', ')

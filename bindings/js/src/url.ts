@@ -165,7 +165,7 @@ const admitted = (response: Response, given: string | null, { start, end, first 
 
 const unexpected = (status: number): ZtenError => failure(`the server answered with status ${status}, expected 206`)
 
-/** The errors of servers that have no such file. */
+/** The errors that mean that a server does not have the file. */
 const MISSING = new WeakSet<ZtenError>()
 
 const missing = (status: number): ZtenError => {
@@ -178,8 +178,8 @@ const missing = (status: number): ZtenError => {
 export const isMissing = (error: unknown): boolean => error instanceof ZtenError && MISSING.has(error)
 
 /**
- * Returns the URL of the file at `path`, from the folder of `url` on. Returns `undefined` if `url` has a query, which may be a signature for
- * that file only.
+ * Returns the URL of the file at `path`, relative to the folder of `url`. Returns `undefined` if `url` has a query, which may be a
+ * signature for that file only.
  */
 export const besideUrl = (url: URL, path: string): URL | undefined =>
   url.search ? undefined : new URL(path.split('/').map(encodeURIComponent).join('/'), new URL('.', url))

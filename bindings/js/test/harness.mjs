@@ -1,4 +1,4 @@
-// The parts that the tests of the package and of the page share: the command, the browser, and the runner of tests.
+// The helpers that the tests of the package and of the page share: the command, the browser, and the runner of tests.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chromium } from 'playwright-core'
@@ -9,7 +9,7 @@ export const corpus = `${root}corpus/`
 const zten = process.env.ZTEN ?? `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/release/zten`
 if (!existsSync(zten)) throw new Error(`there is no ${zten}: cargo build --release -p zten-cli`)
 
-/** Standard output of the command, whatever its status. */
+/** Runs the command. Returns its standard output, whatever its exit status is. */
 export const run = (...args) => {
   try {
     return execFileSync(zten, args, { maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] })
@@ -20,7 +20,7 @@ export const run = (...args) => {
 
 const revive = (_, value) => value !== null && typeof value === 'object' && '$int' in value ? BigInt(value.$int) : value
 
-/** Returns the output of the command, a document a line. */
+/** Runs the command. Returns its output, one JSON document for each line. */
 export const json = (...args) =>
   run(...args).toString().trimEnd().split('\n').map(line => JSON.parse(line, revive))
 
@@ -35,7 +35,7 @@ export const browse = (...args) => {
 const wanted = process.argv[2] ?? ''
 let failed = 0
 
-/** Runs a test, if its name has the text in it that the command line gives. */
+/** Runs a test if its name contains the text that was given on the command line. */
 export const test = async (name, body) => {
   if (!name.includes(wanted)) return
   const start = performance.now()

@@ -1,4 +1,4 @@
-// The package as it is installed, held to the corpus and to the command: in Node, and in Chromium.
+// Tests of the installed package with the corpus and the command: in Node, and in Chromium.
 //
 //   node test/main.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
@@ -15,11 +15,11 @@ import { alone, folder, install } from './setup.mjs'
 const { project, files } = install()
 const { encode, open, check, setWasm, Simple, Tagged, ZtenError } = await import(pathToFileURL(join(project, 'node_modules/zten/dist/node.js')))
 
-/** Values that JSON has not, as texts. */
+/** Converts values that JSON does not have to text. */
 const shown = (_, value) => typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value] : value instanceof Uint8Array ? [...value]
   : Number.isNaN(value) ? 'NaN' : Object.is(value, -0) ? '-0' : value === undefined ? 'undefined' : value
 
-/** A source that is only read when waited for. */
+/** Returns a source that can be read only asynchronously. */
 const slow = (bytes, more = {}) => ({
   size: bytes.length,
   read: async (start, end) => bytes.slice(start, end),
@@ -30,17 +30,17 @@ const accepted = name => new Uint8Array(readFileSync(`${corpus}accept/1.2.3/${na
 
 const copies = alone()
 const reports = json('check', '--json', ...copies.map(copy => copy.path))
-  // The package ends at the first invalid object, and has not looked at the others.
+  // The package stops at the first invalid object, so it does not count the others.
   .map(report => ({ ...report, file: null, more: report.verdict === 'valid' ? report.more : null }))
 
 /** Compares a document of `check` with that of the command. */
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
-  // Tensors that are stored as several, their conventions, values and checks are 38 kB of full.wasm.
+  // The conventions of tensors that are stored as several tensors, their values and their checks take 38 kB of full.wasm.
   for (const [name, limit] of [['zten.wasm', 185_000], ['formats.wasm', 193_000], ['full.wasm', 486_000], ['write.wasm', 242_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
-    // By the command: what is built into Node packs a little less, and differs between processors.
+    // Compressed by the command gzip, because the one in Node compresses a little less, and differently on different processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length
     console.log(`      ${name}, gzipped: ${size} bytes of ${limit}`)
     assert.ok(size <= limit, `${name}: ${size} bytes`)
@@ -80,14 +80,14 @@ await test('the corpus has the verdicts of the command', async () => {
     seen.add(reports[at].verdict)
     formats.add(reports[at].format)
     isAsReported(await check(slow(bytes), { name: file }), at, name)
-    // Each way of reading costs an instance.
+    // Each way of reading needs an instance, so most files are tested with one way only.
     if (at % 4 === 0 || isOther) isAsReported(await check(buffer(bytes), { name: file }), at, name)
   }
   assert.deepEqual([...seen].sort(), ['invalid', 'limit', 'unsupported', 'valid'])
   for (const format of ['ztensor', 'safetensors', 'safetensors-index', 'gguf', 'npy', 'npz', 'torch']) assert.ok(formats.has(format), format)
 })
 
-/** Attributes as the command says them, as the package gives them. */
+/** Converts attributes of the package to the form that the command prints. */
 const plain = value => {
   const of = pairs => {
     if (pairs.some(([key]) => typeof key !== 'string')) return new Map(pairs)
@@ -157,7 +157,7 @@ await test('lists and content are those of the command', async () => {
   assert.ok(compared > 100 && ofOthers > 70 && withAttributes > 20, `${compared} and ${ofOthers} components, ${withAttributes} files with attributes`)
 })
 
-/** Half of the distance between two floats of a type: as a share of them, and between the least ones. */
+/** Half of the distance between adjacent floats of a type: relative to the float, and absolute for the smallest floats. */
 const HALF = {
   f16: [2 ** -11, 2 ** -25], bf16: [2 ** -8, 2 ** -134], f8_e4m3fn: [2 ** -4, 2 ** -10], f8_e5m2: [2 ** -3, 2 ** -17],
   f8_e4m3fnuz: [2 ** -4, 2 ** -11], f8_e5m2fnuz: [2 ** -3, 2 ** -18],
@@ -176,7 +176,7 @@ await test('elements as floats', async () => {
         if (!said) continue
         const tensor = await file.get(name, part.role)
         const wanted = Float32Array.from([said].flat(64).map(number))
-        // The digits of a narrow float tell it from others of its type, and are not all that it has.
+        // The command prints as many digits as tell a narrow float from its neighbors, so the printed value is not exact.
         const [share, least] = HALF[part.dtype] ?? [0, 0]
         const found = tensor.toFloat32().map((value, at) =>
           Math.abs(value - wanted[at]) <= Math.max(Math.abs(value) * share, least) ? wanted[at] : value)
@@ -212,7 +212,7 @@ await test('checkpoints of PyTorch', async () => {
     const file = await open(source)
     assert.deepEqual([file.format, file.generation], ['torch', null])
     assert.deepEqual(file.list().map(({ name }) => name).filter(name => name.includes('weight')), ['embed.weight', 'norm.weight', 'head.weight'])
-    // Both share a storage; the other lies column by column.
+    // These two tensors share a storage. The other tensor is in column-major order.
     for (const name of ['embed.weight', 'head.weight']) assert.deepEqual([...(await file.get(name)).data], [0.5, -1, 2, Infinity, 0, 3.25])
     const turned = await file.get('turned')
     assert.deepEqual([turned.dtype, turned.shape, [...turned.toFloat32()]], ['bf16', [3, 2], [0, 3, 1, 4, 2, 5]])
@@ -221,7 +221,7 @@ await test('checkpoints of PyTorch', async () => {
   const training = await open(read('accept/training'))
   assert.deepEqual([training.attributes.epoch, training.attributes.note], [7, 'x'])
   assert.deepEqual(training.attributes['optimizer.param_groups.0.betas'], [0.9, 0.999])
-  // A pickle by itself is not read, and what may run code is found in it.
+  // A pickle outside of an archive is not read, but it is searched for code that it might run.
   const pickle = name => new Uint8Array(readFileSync(`${corpus}other/named/reject/${name}.pkl`))
   await assert.rejects(open(pickle('format-pickle--protocol-2')), { verdict: 'unsupported', rule: 'format-pickle' })
   await assert.rejects(open(pickle('torch-global--protocol-0')), { verdict: 'invalid', rule: 'torch-global' })
@@ -231,7 +231,7 @@ await test('checkpoints of PyTorch', async () => {
   }
 })
 
-/** A dense file of 1.2 with 64-byte rows of `f32`. */
+/** Returns a dense file of 1.2 with `rows` rows of 64 bytes, as `f32`. */
 const large = rows => {
   const length = rows * 64
   const text = text => [0x60 + text.length, ...Buffer.from(text)]
@@ -269,20 +269,20 @@ await test('a large component goes by in windows, and a slice reads little', asy
   const rows = await file.slice('w', [[100_000, 100_002]])
   assert.deepEqual([...rows.data], Array.from({ length: 32 }, (_, at) => 1_600_000 + at))
   assert.ok(read < 1 << 20, `${read} bytes were read`)
-  // A column is in all of the rows, which are held.
+  // A column touches all rows, which must be held in memory.
   await assert.rejects(file.slice('w', [[0, 200_000], [3, 4]]), { rule: 'limit-memory', object: 'w' })
   const column = await (await open(source)).slice('w', [[0, 200_000], [3, 4]])
   assert.equal(column.data[7], 7 * 16 + 3)
 })
 
-/** An array of NumPy. */
+/** Returns a NumPy file with one array. */
 const npy = (descr, columns, shape, data) => {
   const literal = `{'descr': '${descr}', 'fortran_order': ${columns ? 'True' : 'False'}, 'shape': (${shape.join(', ')},), }\n`
   const length = Buffer.from([literal.length & 255, literal.length >> 8])
   return new Uint8Array(Buffer.concat([Buffer.from('\x93NUMPY\x01\x00', 'latin1'), length, Buffer.from(literal), data]))
 }
 
-/** An archive with one array, which is stored. */
+/** Returns an uncompressed archive with one member. */
 const npz = member => {
   const name = Buffer.from('a.npy')
   const facts = Buffer.alloc(26)
@@ -336,7 +336,7 @@ await test('large arrays of NumPy: in columns, in windows, with a checksum over 
   assert.deepEqual([turned[0], turned.at(-1)], [rows * columns - 1, 0])
   stored[stored.length >> 1] ^= 1
   assert.equal((await check(slow(stored))).rule, 'zip-crc')
-  // A bool that is wrong is damage, unless the checksum is right: that is told by bytes that come later.
+  // An invalid bool is reported as damage if the checksum is wrong, which is known only after later bytes were read.
   const bools = new Uint8Array(6 << 20)
   bools[10] = 2
   const wrong = npz(npy('|b1', false, [bools.length], bools))
@@ -401,7 +401,7 @@ await test('what has to be held is bounded', async () => {
   assert.match(error.message, /expected at most 10/)
   assert.deepEqual([error.verdict, error.rule, error.format, error.object, error.component, error.offset], ['limit', 'limit-memory', 'ztensor', name, role, offset])
   assert.equal((await file.check()).rule, 'limit-memory')
-  // All of a storage is read for a tensor that is part of it.
+  // Reading a tensor that is part of a storage reads the whole storage.
   const strided = await open(slow(new Uint8Array(readFileSync(`${corpus}other/torch/accept/strided.pt`))), { memory: 6 })
   assert.equal(strided.list().find(({ name }) => name === 'every-other').components[0].length, 6)
   await assert.rejects(strided.get('every-other'), { rule: 'limit-memory' })
@@ -523,7 +523,7 @@ await test('tensors that are stored as several', async () => {
   await assert.rejects(open(mxfp4, { conventions: 1 }), TypeError)
 })
 
-/** A module whose \`begin\` traps, with all that is called of a module. */
+/** A module whose \`begin\` traps, with all exports that the package calls. */
 const TRAP = new Uint8Array(Buffer.from('0061736d01000000' + '0107016002' + '7e7f' + '017f' + '03020100' + '0503010001' + '0712' + '02' +
   '066d656d6f727902' + '00' + '05626567696e' + '0000' + '0a05010300000b', 'hex'))
 
@@ -548,7 +548,7 @@ await test('modules: where they are, and what fails of them', async () => {
   assert.equal((await check(new Uint8Array(readFileSync(`${corpus}other/gguf/accept/tiny.gguf`)))).verdict, 'valid')
 })
 
-/** Tensors of every dtype that JavaScript has an array for, and of a dtype of each kind that it has not. */
+/** Tensors of every dtype with a typed array, and of one dtype of each kind without a typed array. */
 const tensors = {
   ...Object.fromEntries([Float64Array, Float32Array, Int32Array, Int16Array, Int8Array, Uint32Array, Uint16Array, Uint8Array]
     .map(Type => [Type.name, { data: Type.from([0, 1, 2, 3, 4, 5]), shape: [2, 3] }])),
@@ -715,7 +715,7 @@ await test('sources that err', async () => {
     assert.notEqual(report.verdict, 'valid', `${size}`)
     assert.ok(most <= 4096, `${most} bytes at once`)
   }
-  // Bytes that change, or go, after the file was opened.
+  // The bytes change or vanish after the file was opened.
   let gone = false
   const file = await open(slow(bytes, { read: async (start, end) => gone ? new Uint8Array() : bytes.slice(start, end) }))
   gone = true
@@ -767,13 +767,13 @@ const { server, asked, url } = await serve(path => {
       for (const blob of data) reports.push(await check(blob))
       postMessage(reports)
     }`)
-  // The package without its modules, as some bundlers leave it.
+  // The package without its modules, as some bundlers output it.
   if (path.startsWith('/apart/') && path.endsWith('.js')) return modules + path.slice(7)
   const at = path.startsWith('/zten/') ? modules + path.slice(6) : path.startsWith('/corpus/') ? corpus + path.slice(8) : join(folder, path)
   return existsSync(at) && statSync(at).isFile() ? at : undefined
 })
 
-/** Behaviors of a server, and the error for each. */
+/** The ways in which a server errs, and the error for each. */
 const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/,
   shifts: /gave the range/, less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes what it sends/,
@@ -792,7 +792,7 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   assert.deepEqual(array.list().map(({ name }) => name), ['columns'])
   assert.equal((await check(new URL('corpus/other/gguf/accept/tiny.gguf', url))).verdict, 'valid')
   for (const [how, message] of Object.entries(LIES)) {
-    // From the first reply on, and from a later one on.
+    // The server errs from the first reply on, or from a later reply on.
     for (const from of [0, 1]) {
       asked.length = 0
       const report = await check(new URL(`?how=${how}&from=${from}`, at), { timeout: how === 'never' ? 100 : 30_000 })
@@ -801,7 +801,7 @@ await test('URLs: ranges, versions, and servers that err', async () => {
     }
   }
   assert.equal((await check(new URL('?how=redirects', at))).verdict, 'valid')
-  // Only a server that has a certificate redirects from https: this is where it leads.
+  // Only a server with a certificate can redirect from https, so this function stands in for `fetch` and for the redirect to `to`.
   const led = to => async (_, init) => {
     const response = await fetch(at, init)
     return Object.defineProperties(response, { redirected: { value: true }, url: { value: to } })
@@ -811,7 +811,7 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   assert.equal((await check(secure, { fetch: led('https://example.net/') })).verdict, 'valid')
   assert.match((await check(new URL('?how=ignores', at))).message, /ignores ranges/)
   assert.match((await check(new URL('missing', url))).message, /status 404/)
-  // The first request asks for more than a byte, and what it brought is not asked for again.
+  // The first request asks for more than one byte, and the bytes that it returned are not requested again.
   asked.length = 0
   assert.equal((await check(new URL('?how=falsy', at))).verdict, 'valid')
   assert.deepEqual([asked[0].range, asked.filter(({ range }) => Number(/=(\d+)/.exec(range)[1]) < 512).length], ['bytes=0-511', 1])
@@ -840,7 +840,7 @@ await test('what a server claims takes no memory', async () => {
     const reply = body => new Response(body, { status: 206, headers: { 'content-range': `bytes ${start}-${end}/${size}`, etag: '"1"' } })
     if (start === 0) return reply(Buffer.concat([Buffer.from('ZTEN1000'), Buffer.alloc(512)]).subarray(0, end + 1))
     if (end === size - 1) return reply(footer)
-    // A megabyte of the manifest, in pieces of a byte.
+    // The server sends 1 MiB of the manifest in pieces of one byte.
     pieces = 0
     return reply(new ReadableStream({
       pull(stream) {
@@ -854,7 +854,7 @@ await test('what a server claims takes no memory', async () => {
   const watching = setInterval(() => { most = Math.max(most, process.memoryUsage().arrayBuffers - before) }, 10)
   const report = await check(new URL('https://example.org/a.zt'), { fetch: claiming })
   clearInterval(watching)
-  // The first 512 bytes of the file have been read before.
+  // The first 512 bytes of the file have been read already.
   assert.match(report.message, /sent 1048576 bytes, expected 1073741320/)
   assert.ok(pieces > 2 ** 20 && most < 32 << 20, `${most} bytes`)
 })

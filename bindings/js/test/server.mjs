@@ -1,13 +1,13 @@
-// A server of files: in ranges, or as a server errs.
+// A server of files, which answers with ranges or errs as the query asks.
 import { createServer } from 'node:http'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const TYPES = { js: 'text/javascript', wasm: 'application/wasm', html: 'text/html' }
 
-/** The headers that pages of other origins need. */
+/** The headers that pages of other origins require. */
 const SHARED = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'content-range, etag' }
 
-/** Bytes of a file, or of what is one: as many of them as there are, and how many there are in all. */
+/** Returns the bytes of a file, or of an object that behaves like one, as far as they exist, and the size of the file. */
 const bytesOf = (path, start, end) => {
   if (path instanceof Uint8Array) return { bytes: path.subarray(start, end), size: path.length }
   const file = openSync(path)
@@ -19,8 +19,8 @@ const bytesOf = (path, start, end) => {
 }
 
 /**
- * Serves the files that `find` knows, as the query asks: `how` it errs, where a range begins at the byte `from` or after it.
- * `asked` collects the headers of requests and the bytes that were sent; `now` is what can be changed.
+ * Serves the files that `find` knows. The query says `how` the server errs, in replies for ranges that begin at the byte `from` or
+ * later. `asked` collects the headers of the requests and the sent bytes; `now` has the settings that a test may change.
  */
 export const serve = async find => {
   const asked = []
@@ -37,7 +37,7 @@ export const serve = async find => {
     if (how === 'never') return
     if (how === 'cuts') return reply.writeHead(206, { ...SHARED, etag: now.etag, 'content-range': `bytes ${start}-${end - 1}/1000000`, 'content-length': end - start })
       .write('Z', () => reply.destroy())
-    // Some servers for development take the end 0 for none.
+    // Some development servers treat an end of 0 as no end.
     if (how === 'falsy' && end === 1) end = Infinity
     if (how === 'redirects') return reply.writeHead(302, { ...SHARED, location: url.searchParams.get('to') ?? url.pathname }).end()
     const headers = {

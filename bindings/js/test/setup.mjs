@@ -7,7 +7,7 @@ import { corpus } from './harness.mjs'
 
 export const folder = mkdtempSync(join(tmpdir(), 'zten-js-'))
 
-/** All files of the corpus, each by itself: in a folder of its own, where no other file is that it names. */
+/** Returns all files of the corpus, each in a folder of its own, without the files that it names. */
 export const alone = () => {
   const isOther = path => path.startsWith(`${corpus}other/`) && !path.endsWith('.md')
   const under = at => readdirSync(at, { withFileTypes: true }).flatMap(entry => {
@@ -23,7 +23,7 @@ export const alone = () => {
   })
 }
 
-/** Packs the package and installs it into an empty project, from which it is tested. */
+/** Packs the package, and installs it into an empty project in which it is tested. */
 export const install = () => {
   const quiet = { stdio: ['ignore', 'pipe', 'inherit'] }
   const [{ filename, files }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', folder, new URL('..', import.meta.url).pathname], quiet))

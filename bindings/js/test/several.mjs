@@ -5,17 +5,17 @@ import { basename, dirname, join } from 'node:path'
 import { corpus, json, run, test } from './harness.mjs'
 import { serve } from './server.mjs'
 
-/** Files that refer to others, in the corpus. */
+/** Returns the files of the corpus that refer to other files. */
 const roots = () => [
   ...['accept', 'reject'].flatMap(kind => readdirSync(`${corpus}other/index/${kind}`).filter(name => name.endsWith('.json')).map(name => `other/index/${kind}/${name}`)),
   ...['accept', 'reject'].flatMap(kind => readdirSync(`${corpus}other/gguf/${kind}`).filter(name => /-00001-of-/.test(name)).map(name => `other/gguf/${kind}/${name}`)),
   ...readdirSync(`${corpus}v2/shards`).filter(name => name.endsWith('.zt') && !/-(s|t|a|bb)\.zt$/.test(name)).map(name => `v2/shards/${name}`),
 ].map(name => corpus + name)
 
-/** The bytes of a file that have to be waited for. */
+/** Returns a source whose bytes arrive asynchronously. */
 const slow = bytes => ({ size: bytes.length, read: async (start, end) => bytes.slice(start, end) })
 
-/** All files in a folder, as those of an `<input>`. */
+/** Returns the files in a folder, as an `<input>` lists them. */
 const listed = (folder, names, under = '') => names.map(name => {
   const file = new File([readFileSync(join(folder, name))], basename(name))
   return under ? Object.defineProperty(file, 'webkitRelativePath', { value: `${under}/${name}` }) : file
@@ -71,7 +71,7 @@ export const several = async ({ open, check, ZtenError }) => {
 
   await test('several: the model is found in a list, or must be named', async () => {
     const model = listed(accepted, two)
-    // Whatever comes first.
+    // The order of the files does not matter.
     for (const files of [model, model.toReversed(), new Set(model)]) {
       const file = await open(files)
       assert.deepEqual([file.format, file.list().map(({ name }) => name)], ['safetensors-index', ['a', 'b']])
@@ -82,13 +82,13 @@ export const several = async ({ open, check, ZtenError }) => {
     await assert.rejects(open(model, { name: 'c.safetensors' }), { name: 'ZtenError', message: /^the list has no file "c\.safetensors"/ })
     await assert.rejects(open([]), { name: 'ZtenError', message: 'the list has no files' })
     for (const wrong of [[7], [new Blob([])], [null], new Map([[1, 2]])]) await assert.rejects(open(wrong), TypeError)
-    // Beside other files, numbered parts belong to the index.
+    // If there is an index, numbered files belong to it.
     const numbered = [['a', 'model-00001-of-00002.safetensors'], ['b', 'model-00002-of-00002.safetensors']]
     const index = new File([JSON.stringify({ weight_map: Object.fromEntries(numbered) })], 'model.safetensors.index.json')
     const parts = numbered.map(([name, to]) => new File([readFileSync(`${accepted}/${name}.safetensors`)], to))
     const config = new File(['{}'], 'config.json')
     assert.equal((await open([config, ...parts, index])).size, 2)
-    // A file that is named is opened, whatever the others are.
+    // A named file is opened, whatever the other files are.
     for (const [at, { name }] of parts.entries()) assert.deepEqual((await open([index, ...parts], { name })).list().map(({ name }) => name), [numbered[at][0]])
     const [other] = listed(accepted, ['a.safetensors']).map(file => new File([file], 'weights'))
     assert.equal((await open([index, other], { name: 'weights' })).size, 1)
@@ -106,11 +106,11 @@ export const several = async ({ open, check, ZtenError }) => {
     for (const wrong of ['a', 7, {}]) await assert.rejects(open(index, { name, siblings: wrong }), TypeError)
     for (const wrong of ['a.safetensors', 7, {}]) for (const call of [open, check]) await assert.rejects(call(index, { name, siblings: () => wrong }), TypeError)
     await assert.rejects(open(index, { name, siblings: () => { throw new Error('of its own') } }), error => error instanceof ZtenError && error.cause.message === 'of its own')
-    // Without the shards, the rest of a zTensor file is read.
+    // Without its shards, the other tensors of a zTensor file can be read.
     const file = await open(readFileSync(`${corpus}v2/shards/dense.zt`))
     assert.equal((await file.check()).rule, 'unsupported-shard')
     await assert.rejects(file.get('w'), { rule: 'unsupported-shard' })
-    // All files are closed once.
+    // Each file is closed once.
     let closed = 0
     const closing = bytes => ({ ...slow(bytes), close: () => { closed++ } })
     const open2 = await open(closing(index), { name, siblings: path => closing(readFileSync(join(accepted, path))) })
@@ -135,14 +135,14 @@ export const several = async ({ open, check, ZtenError }) => {
       assert.ok(asked.every(({ range, cookie }) => range && !cookie))
       assert.deepEqual([...new Set(asked.map(({ path }) => basename(path)))], two)
       assert.ok(asked.every(headers => headers['x-key'] === '2'))
-      // A query may be a signature for one file.
+      // A query may be a signature for one file, so it is not used for other files.
       asked.length = 0
       await assert.rejects(open(new URL('other/index/accept/two.index.json?key=1', url)), { rule: 'index-file' })
       assert.equal(new Set(asked.map(({ path }) => path)).size, 1)
-      // A name with characters that are escaped in URLs.
+      // A name with characters that URLs escape.
       const escaped = await open(new URL('a%20b/x%20y-00001-of-00002.gguf', url))
       assert.ok(escaped.list().some(({ components }) => components[0].shard === 'x y-00002-of-00002.gguf'))
-      // Nothing else is asked for where that is not wanted, and a server that errs is no missing file.
+      // With `siblings: false`, no other file is requested. An error of a server does not count as a missing file.
       asked.length = 0
       await assert.rejects(open(new URL('other/index/accept/two.index.json', url), { siblings: false }), { rule: 'index-file' })
       assert.deepEqual([...new Set(asked.map(({ path }) => basename(path)))], two.slice(0, 1))
@@ -160,7 +160,7 @@ export const several = async ({ open, check, ZtenError }) => {
       for (const name of readdirSync(`${corpus}other/${under}/accept`).filter(name => !/-of-/.test(name))) {
         const path = `${corpus}other/${under}/accept/${name}`
         const file = await open(await openAsBlob(path), { name })
-        // What tensors of a group say about each other is known when a check has read them.
+        // A check compares the tensors of a group only after it has read them, so these notes are not known before.
         const known = json('check', '--json', path)[0].notes.filter(note => !note.rule?.startsWith('quant-'))
         assert.deepEqual(file.notes, known, path)
         notes += file.notes.length
@@ -196,7 +196,7 @@ export const several = async ({ open, check, ZtenError }) => {
       const bytes = readFileSync(corpus + file)
       const report = await check(bytes, { tolerate: options.slice(9) })
       assert.deepEqual([report.verdict, report.rule], [verdict, rule], file)
-      // Without it, the file is rejected, by this rule or another.
+      // Without the tolerance, the file is rejected by this rule or by another one.
       assert.notEqual((await check(bytes)).verdict, 'valid', file)
     }
     assert.ok(new Set(tolerated.map(({ options }) => options)).size >= 2 && tolerated.length > 5, `${tolerated.length}`)

@@ -1,7 +1,7 @@
 """Plots a histogram of the weights of a file: ``python histogram.py FILE [IMAGE]``.
 
-All floating-point tensors are counted, dense, sparse and quantized ones, one at a time: memory is
-that of the largest. Without matplotlib, or without IMAGE, the histogram is printed.
+Counts all floating-point tensors, whether dense, sparse or quantized, one at a time, so the memory is that of the
+largest tensor. Prints the histogram if matplotlib is not installed or IMAGE is not given.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def weights(file: zten.File) -> Iterator[npt.NDArray[Any]]:
-    """The values of each tensor, verified."""
+    """Yields the verified values of each tensor."""
     for tensor in file.values():
         if tensor.quantization is not None:
             yield tensor.dequantize().ravel()
@@ -32,8 +32,8 @@ def weights(file: zten.File) -> Iterator[npt.NDArray[Any]]:
 
 
 def histogram(path: str, bins: int = 61) -> tuple[npt.NDArray[np.float64], Counts]:
-    """Counts weights by size: returns the edges of the bins, and a count for each. All are within four
-    standard deviations but those that the first and the last bin hold, too."""
+    """Counts weights by size. Returns the edges of the bins, and a count for each bin. The bins span four standard
+    deviations on both sides; weights beyond these are counted in the first or the last bin."""
     with zten.open(path) as file:
         count, total, squares = 0, 0.0, 0.0
         for values in weights(file):

@@ -1,4 +1,4 @@
-//! Statistics and sums of all content of a file, as the command computes them.
+//! Computes statistics and digests of all content of a file, as the command does.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -131,7 +131,7 @@ pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<H
     for (tensor, sums) in &found {
         let mut components = Vec::new();
         for entry in sums::entries(tensor, sums) {
-            // Writing to a string does not fail.
+            // `writeln!` to a string does not fail.
             let _ = writeln!(hashed.0, "{entry}");
             let (role, kind) = (entry.role.into_owned(), entry.kind.into_owned());
             components.push((role, kind, entry.bytes, entry.sha256.map(|sum| digests::hex(&sum))));

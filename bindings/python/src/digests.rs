@@ -54,7 +54,7 @@ impl Enforced {
             if u64_from_usize(text.len()) > most {
                 let length = text.len();
                 return Err(PyValueError::new_err(format!(
-                    "list of digests of {length} bytes or more exceeds the limit manifest of {most} bytes"
+                    "the list of digests of {length} bytes or more exceeds the limit manifest of {most} bytes"
                 )));
             }
             Digests::parse(text).map_err(PyValueError::new_err)

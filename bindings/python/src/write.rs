@@ -177,7 +177,7 @@ impl Writer {
         mut parts: Vec<ComponentArgs<'_>>,
         attributes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        // The canonical form prescribes the order of roles. Other forms allow any order, this one too.
+        // A canonical file must have its roles in this order. Other files may have any order, so they get the same one.
         parts.sort_by(|(a, ..), (b, ..)| (self.order)(a, b));
         let attributes = attributes.map(cbor::attributes).transpose()?;
         let (mut components, mut contents, mut all) = (Vec::new(), Vec::new(), 0_u64);

@@ -80,7 +80,7 @@ def sharded() -> list[Sharded]:
 
 
 def accepted() -> list[Path]:
-    """Files that are valid to the last byte."""
+    """Returns the paths of files whose whole content is valid."""
     found = []
     for folder in ("accept", "v2/accept"):
         only = {row["file"] for row in rows(CORPUS / folder / "opens-only.tsv")}
@@ -90,8 +90,9 @@ def accepted() -> list[Path]:
 
 
 def others(folder: str) -> list[Path]:
-    """Files of other formats that are in folders of that name: `accept`, or `reject`, where those that only others name,
-    which may be valid, have no rule or a number after the first."""
+    """Returns the paths of the files of other formats in folders named ``folder``: ``accept`` or ``reject``. Of
+    ``reject``, files that only other files name are left out. They may be valid, and their names have no rule or a
+    number above 1."""
     files = sorted((CORPUS / "other").glob(f"*/{folder}/*"))
     if folder == "accept":
         return files
@@ -100,7 +101,7 @@ def others(folder: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Hash:
-    """The facts of a component that the writers of a file give."""
+    """The facts about a component that the writer of its file has recorded."""
 
     path: Path
     name: str

@@ -1,4 +1,4 @@
-"""An array never reaches beyond what was validated."""
+"""Tests that an array never reaches beyond the validated bytes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_read_arrays_own_exactly_their_bytes(
     zten.numpy.save_file({"w": array}, path, zstd=zstd)
     for source in (path, path.read_bytes()):
         for read in (zten.numpy.load_file(source)["w"], zten.open(source)["w"].numpy(verify=False)):
-            # Memory of its own: a small array has it from a bytearray that nothing else refers to.
+            # The array has its own memory: that of a bytearray to which nothing else refers, if the array is small.
             assert read.flags.writeable and (
                 read.flags.owndata
                 or (isinstance(read.base, bytearray) and len(read.base) == array.nbytes)

@@ -1,4 +1,4 @@
-"""Tensors that programs quantize and store as several tensors: ``corpus/conventions``."""
+"""Tests of tensors that programs quantize and store as several tensors: the files in ``corpus/conventions``."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ MXFP4 = FOLDER / "mxfp4.safetensors"
 
 
 def wanted(case: str) -> Any:
-    """Returns the values that the package computes which defines the convention."""
+    """Returns the values that the package which defines the convention computes."""
     return np.fromfile(FOLDER / f"{case}.f32", "<f4")
 
 
 def same(one: Any, other: Any, what: str) -> None:
-    """Compares values bit by bit, also NaN."""
+    """Checks that values are equal bit by bit, including NaNs."""
     assert one.shape == other.shape and one.dtype == other.dtype == np.float32, what
     np.testing.assert_array_equal(np.ascontiguousarray(one).view(np.uint32), np.ascontiguousarray(other).view(np.uint32), what)
 
 
 class Counted(io.BytesIO):
-    """A file that counts the bytes that are read."""
+    """A file that counts the bytes read from it."""
 
     count = 0
 
@@ -138,12 +138,12 @@ def test_only_the_rows_of_a_part_are_read() -> None:
         for index, rows in reads:
             before = source.count
             tensor[index].dequantize()
-            # 32 bytes of codes and 2 scales a row.
+            # A row takes 32 bytes of codes and 2 scales.
             assert source.count - before == rows * 34, index
 
 
 def test_damaged_groups() -> None:
-    """Any change of a file gives an error of zten, or other values."""
+    """Changing any byte of a file gives an error of zten, or other values."""
     rng = np.random.default_rng(7)
     for case in ("mxfp4", "gptq-4-g-idx", "packed-4-zero-point", "nf4-nested", "nvfp4-packed"):
         good = (FOLDER / f"{case}.safetensors").read_bytes()
@@ -161,7 +161,7 @@ def test_damaged_groups() -> None:
 
 
 def test_shards(tmp_path: Path) -> None:
-    """The codes and the scales lie in two files of an index; the shape of the group in a third."""
+    """The codes and the scales are in two files of an index, and the shape of the group is in a third file."""
     case = "packed-4-zero-point"
     with zten.open(FOLDER / f"{case}.safetensors", conventions=False) as plain:
         files = {}

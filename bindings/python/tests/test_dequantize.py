@@ -1,4 +1,4 @@
-"""Values of quantized tensors: parts of them, and what an array can do."""
+"""Tests of the values of quantized tensors: reading parts of them, and using them as arrays."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def model(path: Path, shape: tuple[int, ...] = (3, 40, 512), kind: Any = None) -
 
 
 class Counted(io.BytesIO):
-    """A file that counts the bytes that are read."""
+    """A file that counts the bytes read from it."""
 
     count = 0
 
@@ -71,7 +71,8 @@ class Counted(io.BytesIO):
 
 
 def test_parts_are_those_of_the_whole() -> None:
-    """Of every quantized tensor of the corpus: groups, MX and blocks, raw and compressed."""
+    """Parts equal those of the whole tensor, for every quantized tensor of the corpus: groups, MX and blocks, raw
+    and compressed."""
     files = quantized()
     layouts = set()
     for label, source, name, how in files:
@@ -134,7 +135,7 @@ def test_only_the_blocks_of_the_rows_are_read(tmp_path: Path) -> None:
 
 
 def test_compressed_components_are_decoded_a_few_times(tmp_path: Path) -> None:
-    """A component of 1.x that is compressed is decoded from its beginning in each call."""
+    """Each call decodes a compressed component of 1.x from its beginning, so the number of calls must stay small."""
     rows, columns = 4096, 1024
     rng = np.random.default_rng(2)
     words = rng.integers(-(2**31), 2**31, rows * columns // 8, np.int32)

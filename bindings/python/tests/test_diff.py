@@ -1,4 +1,4 @@
-"""The differences of two files as objects."""
+"""Tests of the objects that describe the differences of two files."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_no_file_of_the_corpus_causes_another_exception(old: Path) -> None:
 
 @pytest.mark.skipif(ZTEN is None, reason="the command is not installed")
 def test_the_command_says_the_same(tmp_path: Path) -> None:
-    """All keys of the document are fields, and all fields are keys."""
+    """Checks that all keys of the document are fields, and all fields are keys."""
     paths = sorted((corpus.CORPUS / "conventions").glob("*.safetensors"))[:12] + sorted((corpus.CORPUS / "v2/accept").glob("*.zt"))[::10]
     compared = 0
     for pair in pairwise(paths):

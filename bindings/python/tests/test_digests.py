@@ -1,4 +1,4 @@
-"""Files that are read with a list of digests."""
+"""Tests of reading files with a list of digests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LIST = HEADER + "".join(line(name, array) for name, array in TENSORS.items())
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / f"file.{request.param}"
     if path.suffix == ".npz":
-        # In column-major order, too.
+        # The same arrays in column-major order.
         columns: dict[str, Any] = {n: np.asfortranarray(a) for n, a in TENSORS.items()}
         np.savez_compressed(path, **columns)
     elif path.suffix == ".safetensors":
@@ -71,7 +71,7 @@ def rejected(call: Any, rule: str, name: str) -> zten.Error:
 
 
 def reads(file: zten.File, name: str) -> list[Any]:
-    """Every way to read elements of a tensor."""
+    """Returns the elements of a tensor, read in every way."""
     tensor = file[name]
     return [
         tensor.numpy,

@@ -1,4 +1,4 @@
-"""Reading an untrusted file raises nothing but ``zten.Error``."""
+"""Tests that reading an untrusted file raises no other exceptions than ``zten.Error``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INDICES = (slice(0, 1), slice(None), slice(None, None, -2), ..., (..., slice(1, 
 
 
 def attempt(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Returns the result of a call; None if it raises an error that it may."""
+    """Returns the result of a call, or None if the call raises a ``zten.Error``."""
     try:
         return call(*arguments, **named)
     except zten.Error as error:
@@ -93,7 +93,7 @@ def test_every_file_of_the_corpus_raises_errors_of_the_package_alone() -> None:
 
 
 def unsupported(call: Callable[[], Any], path: Path, name: str) -> str | None:
-    """The rule of what is not supported."""
+    """Returns the rule of the :class:`zten.Unsupported` that ``call`` raises."""
     with pytest.raises(zten.Unsupported) as raised:
         call()
     assert (raised.value.file, raised.value.object) == (str(path), name)
@@ -182,7 +182,7 @@ def test_memory_that_there_is_not_is_a_limit(tmp_path: Path, monkeypatch: pytest
 
 
 class Calling(io.BytesIO):
-    """A file that calls the package as it is read."""
+    """A file object whose ``read`` calls the package."""
 
     call: Callable[[], object] | None = None
 
@@ -215,7 +215,7 @@ def test_an_object_that_calls_the_package_as_it_is_read_is_an_error(count: int) 
     assert not thread.is_alive(), "it waits for itself"
     assert len(outcomes) == 20
     assert all("calls zten while it is read" in str(outcome) for outcome in outcomes), outcomes
-    # It can be read again.
+    # Without the call, the object can be read.
     source.call = None
     assert tensor.numpy().nbytes == 4 * count
 

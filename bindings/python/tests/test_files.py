@@ -1,4 +1,4 @@
-"""Opening, closing, pickling, threads and interruption."""
+"""Tests of opening, closing, pickling, threads and interruption."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /pr
 
 @linux
 def test_a_map_takes_a_descriptor_of_its_own() -> None:
-    """Whatever closes the file's, the map is of the file that was validated."""
+    """The map has its own descriptor, so it shows the validated file even if something closes the descriptor of the
+    file."""
     with zten.open(DENSE, map=True) as file:
         before = len(os.listdir("/proc/self/fd"))
         own, another = file._reader.descriptor(), file._reader.descriptor()
@@ -199,7 +200,7 @@ def test_threads_read_one_file(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """768 MiB of zeros."""
+    """A file with 768 MiB of zeros."""
     path = tmp_path_factory.mktemp("large") / "large.zt"
     with zten.create(path) as writer:
         zeros = np.zeros(1 << 26, np.uint8)

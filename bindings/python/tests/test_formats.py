@@ -1,4 +1,4 @@
-"""Files of other formats: safetensors, their indices, GGUF, ``.npy``, ``.npz`` and PyTorch."""
+"""Tests of files of other formats: safetensors, indices, GGUF, ``.npy``, ``.npz`` and PyTorch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
     found = {line["file"]: line for line in map(json.loads, lines)}
     for line in found.values():
         assert line.pop("schema") == 2
-        # The package ends at the first invalid object.
+        # The package stops at the first invalid object, so it does not count further ones.
         line.pop("more")
     return [found[str(path)] for path in paths]
 
@@ -73,7 +73,7 @@ def test_bytes_and_objects_are_files_without_a_name(tmp_path: Path) -> None:
             assert zten.check(source).as_dict() == {**line, "file": None}, path
 
 
-# Rules on values that zten does not use: only a check reports them.
+# Rules about values that zten does not use. Only a check reports them.
 OF_MEANING = {
     "gguf-architecture", "gguf-byte-token", "gguf-count", "gguf-experts", "gguf-key", "gguf-token-id", "gguf-tokenizer-length",
     "gguf-tokenizer-type", "index-overlay",
@@ -83,15 +83,15 @@ OF_MEANING = {
 def test_what_is_rejected_raises_its_rule() -> None:
     for path in REJECTED:
         report = zten.check(path)
-        # A pickle beside arrays is found when the archive is opened, and the arrays are read all the same.
-        # So is the program in an archive of PyTorch.
+        # A pickle next to arrays in an archive is found when the archive is opened, and the arrays can be read
+        # nevertheless. The same is true of a program in an archive of PyTorch.
         is_beside = report.rule == "torch-script" or report.rule == "format-pickle" and path.suffix == ".npz"
         if report.rule in OF_MEANING or is_beside:
             assert report.verdict == ("unsupported" if is_beside else "invalid"), path
             with zten.open(path) as file:
                 file.verify()
             continue
-        # The names in a report are those of the file.
+        # The report names the tensors that the file stores.
         with pytest.raises(zten.Error) as raised, zten.open(path, conventions=False) as file:
             file.verify()
         error = raised.value
@@ -133,7 +133,7 @@ def test_a_file_raises_nothing_but_errors_of_the_package(tmp_path: Path) -> None
                 call()
             except zten.Unsupported as error:
                 # A file that only a check rejects may have metadata that no zTensor file can have.
-                is_inexpressible = "it can be read, but not written" in error.message
+                is_inexpressible = "the file can be read, but not written" in error.message
                 assert error.rule or error.object or is_inexpressible, (path, error)
             except zten.Error as error:
                 assert error.rule, (path, error)
@@ -161,7 +161,7 @@ def equal(one: Any, other: Any, of: object) -> None:
 
 
 def holds(path: Path, arrays: dict[str, Any]) -> None:
-    """Checks that a file has these arrays in all ways of reading."""
+    """Checks that every way of reading a file gives ``arrays``."""
     assert zten.check(path), zten.check(path)
     for how in WAYS:
         loaded = zten.numpy.load_file(path, **how)
@@ -296,7 +296,8 @@ def test_tensors_of_safetensors(tmp_path: Path) -> None:
 
 
 def sharded(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """An index and its two files, and their tensors in the order in which they are read."""
+    """Writes an index and its two files. Returns the path of the index, and the tensors in the order in which they
+    are read."""
     parts = {"one.safetensors": ["a", "b", "c"], "two.safetensors": ["d", "e", "f", "g"]}
     for part, names in parts.items():
         safetensors.numpy.save_file({name: TENSORS[name] for name in names}, folder / part)
@@ -438,7 +439,7 @@ def test_gguf_in_several_files(tmp_path: Path) -> None:
 
 
 def test_blocks_of_every_type() -> None:
-    """The blocks of the corpus and the values that the package `gguf` computes of them."""
+    """The blocks of the corpus have the values that the package `gguf` computes."""
     seen = set()
     for path in ACCEPTED:
         if path.suffix != ".gguf":

@@ -1,4 +1,4 @@
-"""Rejected files, and the content of accepted files."""
+"""Tests of rejected files, and of the content of accepted files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_file_of_the_indices_raises_its_rule_at_its_offset() -> None:
         assert (error.rule, error.offset) == (reject.rule, reject.offset), reject.path
         assert error.file == str(reject.path)
         assert error.clause
-        # The names are those of the numbers in the index.
+        # The error names the object that the index gives by its number.
         if reject.object is not None and reject.stage == "content":
             with zten.open(reject.path, **reject.options) as file:
                 name = list(file)[reject.object]

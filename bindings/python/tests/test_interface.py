@@ -1,4 +1,4 @@
-"""The interface that users expect of a package of tensor files."""
+"""Tests of the interface that users expect of a package for tensor files."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_dlpack(path: Path) -> None:
         with zten.open(path, map=mapped) as file:
             for name in ("layers.0.w", "layers.1.w"):
                 assert np.array_equal(np.from_dlpack(file[name]), ARRAYS[name])
-            # NumPy does not take the bf16 that PyTorch exports, and says so itself.
+            # NumPy rejects the bf16 that PyTorch exports, with its own message.
             with pytest.raises((zten.Unsupported, RuntimeError), match="DLPack|DLTensor"):
                 np.from_dlpack(file["layers.10.w"])
 

@@ -1,4 +1,4 @@
-"""Tensors that are opaque, such as text, dates and records of NumPy, and tensors that are unread, such as Python objects."""
+"""Tests of opaque tensors, such as text, dates and records of NumPy, and of unread tensors, such as Python objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLED = np.dtype([(("the title", "a"), "<f4"), ("b", "|V3")])
 
 def records(dtype: np.dtype[Any], *shape: int) -> Any:
     count = int(np.prod(shape)) * dtype.itemsize
-    # Small numbers, so that all text is of valid characters.
+    # The bytes are small numbers, so that all text consists of valid characters.
     content = np.arange(count, dtype=np.uint8) % 7
     for at in range(3, count, 4):
         content[at] = content[at - 1] = 0
@@ -204,7 +204,7 @@ def test_a_header_of_python_2() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        # NumPy has no such dtype, on this machine or at all.
+        # This NumPy has no such dtype, either on this machine only or on all machines.
         npy("'<f12'", "(1,)", bytes(12)) if np.longdouble(1).itemsize != 12 else npy("'<f16'", "(1,)", bytes(16)),
         npy("'|V9999999999'", "(0,)"),
         npy("'<U4000000000'", "(0,)"),

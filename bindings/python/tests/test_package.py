@@ -1,4 +1,4 @@
-"""The package as a whole: what it says of itself."""
+"""Tests of the package as a whole: its version, its types, and its agreement with the command."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def test_the_command_says_the_same() -> None:
         said = json.loads(ended.stdout)
         report = zten.check(path).as_dict()
         assert said.pop("schema") == 2
-        # The package ends at the first invalid object.
+        # The package stops at the first invalid object, so it does not count further ones.
         said.pop("more")
         assert report == said, path

@@ -1,4 +1,4 @@
-"""Patches between files, and between arrays in memory."""
+"""Tests of patches between files, and between arrays in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMPY_OWN = {name for name in DTYPES if name not in _types.SMALL_FLOATS}
 
 
 def elements(dtype: str, count: int, seed: int) -> Any:
-    """Arbitrary elements, all of them valid."""
+    """Returns arbitrary valid elements."""
     own = _types.numpy_dtype(dtype)
     content = np.random.default_rng(seed).integers(0, 256, count * own.itemsize, np.uint8)
     if dtype in ("bool", "f4_e2m1"):
@@ -37,7 +37,7 @@ def elements(dtype: str, count: int, seed: int) -> Any:
 
 
 def stepped(array: Any, share: float, seed: int) -> Any:
-    """A copy in which a share of all bytes has another lowest bit."""
+    """Returns a copy of ``array`` in which the lowest bit of a share of all bytes is flipped."""
     changed = array.copy()
     content = changed.reshape(-1).view(np.uint8)
     content ^= (np.random.default_rng(seed).random(len(content)) < share).astype(np.uint8)
@@ -45,7 +45,7 @@ def stepped(array: Any, share: float, seed: int) -> Any:
 
 
 def pair(share: float = 0.02, dtypes: list[str] = DTYPES, count: int = 7000) -> tuple[Arrays, Arrays]:
-    """An old and a new model. One tensor does not change."""
+    """Returns an old and a new model, which have one equal tensor."""
     old = {dtype: elements(dtype, count, at).reshape(7, 100, -1) for at, dtype in enumerate(dtypes)}
     new = {dtype: stepped(array, share, at) for at, (dtype, array) in enumerate(old.items())}
     for model in (old, new):
@@ -75,12 +75,12 @@ def saved(model: Arrays, path: Path) -> Path:
 @pytest.mark.parametrize("share", [0, 0.0001, 0.02, 1])
 @pytest.mark.parametrize("sides", ["arrays", "old", "new", "files"])
 def test_every_dtype_between_files_and_arrays(share: float, sides: str, tmp_path: Path) -> None:
-    # More elements than a frame has.
+    # The arrays have more elements than one frame of a patch.
     old, new = pair(share, count=70_000 if sides == "arrays" else 7000)
     before = saved(old, tmp_path / "old.zt")
     after: Any = saved(new, tmp_path / "new.zt") if sides in ("new", "files") else new
     made = zten.patch.make(before if sides in ("old", "files") else old, after, tmp_path / "p.zt")
-    # An f4 array has a byte for each element, whose lowest bit may be that of either half of a byte of the file.
+    # With the smallest share, it can happen that no element changes.
     assert share == 0.0001 or (made.changed > 0) == (share > 0)
     assert made.changed + made.unchanged == len(new)
     assert (made.whole, made.removed, made.renamed) == (0, 0, 0)
@@ -107,7 +107,7 @@ def test_every_format(suffix: str, target: str, tmp_path: Path) -> None:
     generation: Any = "2" if target == "zt" else None
     zten.patch.apply(path, tmp_path / "p.zt", tmp_path / f"new.{target}", generation=generation)
     assert_equal(zten.numpy.load_file(tmp_path / f"new.{target}"), new)
-    # In place of the base.
+    # The output replaces the base.
     if suffix == target:
         zten.patch.apply(path, tmp_path / "p.zt", path)
         assert path.read_bytes() == (tmp_path / f"new.{target}").read_bytes()
@@ -131,7 +131,7 @@ def test_chains_and_changed_names(tmp_path: Path) -> None:
     models = [pair(dtypes=["f32", "bf16", "i8"])[0]]
     for step in range(3):
         models.append({name: stepped(array, 0.01, step) for name, array in models[-1].items()})
-    # The last step adds, removes, renames and retypes.
+    # The last patch adds, removes and renames tensors, and changes types.
     last = dict(models[-1])
     last["added"], last["moved"] = np.arange(3), last.pop("f32")
     last["i8"] = last["i8"].astype(np.int16)
@@ -166,7 +166,7 @@ def test_chains_and_changed_names(tmp_path: Path) -> None:
 
 
 def check_unchanged(old: Arrays, patch: Any, tmp_path: Path) -> zten.Error:
-    """Each way to use a patch raises a :class:`zten.Error`, and changes nothing. Returns the error."""
+    """Checks that each way of using a patch raises a :class:`zten.Error` and changes nothing. Returns the error."""
     target = tmp_path / "target.zt"
     target.write_bytes(b"as it was")
     tensors = copied(old)
@@ -212,7 +212,7 @@ def test_cut_and_damaged_patches(tmp_path: Path) -> None:
     for at in rng.sample(places, 150):
         damaged = bytearray(content)
         damaged[at] ^= 1 << rng.randrange(8)
-        # A byte that no rule is about may change nothing.
+        # Changing a byte that no rule covers, such as padding, may have no effect.
         tensors = copied(old)
         try:
             zten.patch.update(tensors, bytes(damaged))
@@ -231,7 +231,7 @@ def test_cut_and_damaged_patches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_patch_that_makes_invalid_bools(suffix: str, tmp_path: Path) -> None:
-    """All digests of the patch are right, and only the result is no array of bools."""
+    """All digests of the patch match, but the result has an invalid bool."""
     bits = np.arange(8, dtype=np.uint8) % 2
     old, new = {"w": bits.astype(np.bool_)}, bits * 2
     zten.patch.make({"w": bits}, {"w": new}, tmp_path / "p.zt")
@@ -288,7 +288,7 @@ def test_arrays_that_share_memory(tmp_path: Path) -> None:
     zten.patch.make(tied, {"one": new, "other": new, "alone": base}, tmp_path / "p.zt")
     zten.patch.update(tied, tmp_path / "p.zt")
     assert base.tobytes() == new.tobytes() and tied["other"].tobytes() == new.tobytes()
-    # A patch that would give one memory two values.
+    # A patch that gives the same memory two different values.
     zten.patch.make(tied, {**tied, "one": new * 2}, tmp_path / "q.zt")
     with pytest.raises(zten.Unsupported, match="shares its memory"):
         zten.patch.update(tied, tmp_path / "q.zt")

@@ -1,4 +1,4 @@
-"""The ways in which a file is named."""
+"""Tests of the ways in which a file can be named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARRAYS: dict[str, Any] = {"w": np.arange(60, dtype=np.float32).reshape(6, 10), "
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Returns a home folder with a model, which is not the current folder."""
+    """Makes a home folder with a model, and another folder the current one."""
     home = tmp_path / "home of user"
     (home / "models").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
@@ -161,7 +161,7 @@ def test_a_compressed_file_of_fsspec_is_decompressed(home: Path) -> None:
 
 
 def test_what_is_opened_is_closed(bucket: tuple[Any, str]) -> None:
-    """The files that the package opens are closed with it, also after an error, and those of the caller are not."""
+    """Closing a file also closes what the package opened for it, even after an error. Files of the caller stay open."""
     fs, _ = bucket
     opened: list[Any] = []
 
@@ -206,7 +206,7 @@ def test_a_missing_file_of_fsspec() -> None:
     fsspec = pytest.importorskip("fsspec")
     with pytest.raises(FileNotFoundError):
         zten.open(fsspec.open("memory://bucket/none.zt"))
-    # As for any object that raises while it is read.
+    # An exception of the object is raised unchanged, as for any object that raises while it is read.
     with pytest.raises(FileNotFoundError):
         zten.check(fsspec.open("memory://bucket/none.zt"))
 
@@ -218,7 +218,7 @@ def test_paths_of_universal_pathlib(bucket: tuple[Any, str], tmp_path: Path, mon
 
 
 def test_files_in_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By s3fs, from a server on this machine."""
+    """Reads files through s3fs from a server on this machine."""
     server, s3fs = pytest.importorskip("moto.server"), pytest.importorskip("s3fs")
     fsspec = pytest.importorskip("fsspec")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The recipes run as they are."""
+"""Runs the recipes of the documentation as they are printed."""
 
 from __future__ import annotations
 

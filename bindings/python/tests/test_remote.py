@@ -1,4 +1,4 @@
-"""Files over HTTP. The tests run if ``ZTEN_REMOTE=1`` says that the extension was built with remote files."""
+"""Tests of files over HTTP. They run if ``ZTEN_REMOTE=1`` says that the extension was built with remote files."""
 
 from __future__ import annotations
 

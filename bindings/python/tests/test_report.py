@@ -1,4 +1,4 @@
-"""Totals, statistics and digests as objects, and what notebooks show."""
+"""Tests of totals, statistics and digests as objects, and of the tables in notebooks."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ def test_content_that_breaks_a_rule_has_no_report(tmp_path: Path) -> None:
 
 
 def test_no_file_of_the_corpus_causes_another_exception() -> None:
-    """Neither accepted nor rejected files, and what is accepted has an entry for each tensor."""
+    """No file raises another exception, whether it is accepted or rejected, and every tensor of an accepted file has
+    an entry."""
     read = 0
     paths = [*corpus.accepted()[::5], *(one.path for one in corpus.rejects())][:1200]
     for path in [*paths, *sorted((corpus.CORPUS / "other/gguf/accept").iterdir())]:

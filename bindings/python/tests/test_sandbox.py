@@ -1,4 +1,4 @@
-"""Files that are checked in confined processes."""
+"""Tests of checking files in confined processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_file_of_the_corpus_has_the_same_report() -> None:
         assert own == other
     verdicts = {row["verdict"] for row in there}
     assert {"valid", "invalid", "unsupported", "limit"} <= verdicts, verdicts
-    # Notes are among what has been compared.
+    # The compared reports include notes.
     assert any(row["notes"] for row in there)
 
 
@@ -66,19 +66,20 @@ def test_options_have_the_same_effect() -> None:
 def test_names_are_taken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    # A name that an option, a list, a shell or a terminal would understand; and one that is no text.
+    # Names that an option parser, a list, a shell or a terminal would interpret, and a name that is not text.
     names = ["-", "--help", "-q", "a\nb.zt", "\n", " ", "'$(x)'", "\x1b[2J\u202e.zt", os.fsdecode(b"\xff\xfe.zt"), "http:x"]
     names += ["folder/model.zt", "*.zt", "./~", "~x", "--files-from=-", "a\rb", "\u2028"]
     for name in names:
         shutil.copy(DENSE, tmp_path / name)
-    # Names of no files; and the folder, which means the model in it.
+    # Names without files, and a folder, which stands for the model in it.
     missing = ["", "no such file", "a\0b", "/dev/null", ".", "x" * 5000, "x/" * 4000, "x" * 100_000]
     given = [*names, *missing, "folder", names[0], names[0]]
     there = rows(zten.check_batch(given, sandbox=True, jobs=2))
     assert there == rows(zten.check_batch(given))
     assert [row["verdict"] for row in there[: len(names)]] == ["valid"] * len(names)
     assert {row["verdict"] for row in there[len(names) : len(names) + len(missing)]} == {"error"}
-    # The package and the command are built with or without network, each by itself.
+    # The package and the command may be built with or without network access independently, so only the verdict is
+    # compared.
     assert zten.check("http://127.0.0.1:1/x", sandbox=True).verdict == "error"
     for name in (names[0], names[1], names[8], missing[0], missing[2], "folder"):
         assert zten.check(name, sandbox=True) == zten.check(name)
@@ -114,7 +115,7 @@ def wait_for_worker() -> tuple[int, int]:
                     fields = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
                 except OSError:
                     continue
-                # A fifth of a second of processor time: small files take a hundredth of it.
+                # The worker has used a fifth of a second of processor time. Small files take a hundredth of a second.
                 is_reading = int(fields[11]) + int(fields[12]) >= os.sysconf("SC_CLK_TCK") / 5
                 if is_reading and "Seccomp:\t2" in status and "NoNewPrivs:\t1" in status:
                     return command, worker
@@ -124,7 +125,7 @@ def wait_for_worker() -> tuple[int, int]:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """A valid file that takes long to check, and has a hole in place of data."""
+    """A valid file that takes long to check. Its data is a hole, so it takes no space."""
     size = 64 << 30
     header = b'{"x":{"dtype":"BOOL","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
     path = tmp_path / "large.safetensors"
@@ -212,7 +213,7 @@ def test_a_missing_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for call in (lambda: zten.check(DENSE, sandbox=True), lambda: zten.check_batch([DENSE], sandbox=True)):
         with pytest.raises(zten.SandboxError, match="is not installed: `pip install zten-cli=="):
             call()
-    # A file that is no program.
+    # The command is a file that is not a program.
     (tmp_path / "zten").write_bytes(b"\0")
     (tmp_path / "zten").chmod(0o755)
     with pytest.raises(zten.SandboxError, match="cannot be run"):

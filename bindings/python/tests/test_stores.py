@@ -1,4 +1,4 @@
-"""Files in stores, which name each file by the digest of its content."""
+"""Tests of files in stores, which name each file by the digest of its content."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_snapshot_leads_to_its_blob(tmp_path: Path, content: bytes) -> None:
     assert zten.check(link).rule == zten.check(snapshot).rule == "store-digest"
     path.write_bytes(content)
     assert zten.check(link) and zten.check(snapshot)
-    # Bytes and open files have no name.
+    # Bytes and open files have no name, so there is no digest to compare.
     path.write_bytes(content[:-1] + b"x")
     with link.open("rb") as file:
         assert zten.check(file) and zten.check(link.read_bytes())

@@ -1,4 +1,4 @@
-"""PyTorch, where it is installed."""
+"""Tests with PyTorch, if it is installed."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_checkpoints_are_loaded_as_pytorch_loads_them(tmp_path: Path) -> None:
 
 
 def test_a_file_is_mapped_if_nothing_has_to_be_verified(tmp_path: Path) -> None:
-    """Mapped tensors show what is written to the file later, and tensors in memory of their own do not."""
+    """A mapped tensor shows bytes that are written to the file later; a tensor that was read into memory does not."""
     tensors = {"a": torch.arange(5000, dtype=torch.float32), "b": torch.ones(3, 4, dtype=torch.bfloat16), "t": torch.tensor([True])}
     safe, plain, summed, old = (tmp_path / name for name in ("w.safetensors", "plain.zt", "summed.zt", "w.pt"))
     zten.torch.save_file(tensors, safe)

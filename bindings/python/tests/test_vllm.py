@@ -1,4 +1,4 @@
-"""The model loader for vLLM in ``examples/vllm``, against a stand-in of the interface that vLLM documents."""
+"""Tests of the model loader for vLLM in ``examples/vllm``, with a stand-in for the interface that vLLM documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOADERS: dict[str, type] = {}
 
 
 class BaseModelLoader(ABC):
-    """The methods that a loader has to have, as in vLLM."""
+    """The interface of a loader in vLLM."""
 
     def __init__(self, load_config: Any) -> None:
         self.load_config = load_config
@@ -53,7 +53,7 @@ def register_model_loader(load_format: str) -> Callable[[type], type]:
 
 
 class Model(torch.nn.Module):  # type: ignore[misc, name-defined, valid-type, unused-ignore]
-    """A model that joins two tensors of the checkpoint, as the models of vLLM do."""
+    """A model that joins two tensors of the checkpoint into one parameter, as models of vLLM do."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ def test_a_missing_parameter_is_an_error(loader: Any, tmp_path: Path) -> None:
     zten.numpy.save_file({"q.weight": ARRAYS["q.weight"]}, tmp_path / "model.zt")
     with pytest.raises(ValueError, match=r"lacks 1 parameters of the model, such as 'embed\.weight'"):
         loader().load_weights(Model(), config(tmp_path))
-    # A module that makes its parameters after loading has some that no file has, as in vLLM's own loader.
+    # A module may create parameters after loading, which no file has. vLLM's own loader does not require them either.
     model = Model()
     model.embed.quant_method = SimpleNamespace(process_weights_after_loading=None)
     with pytest.raises(ValueError, match=r"lacks 1 parameters of the model, such as 'qk\.weight'"):

@@ -1,4 +1,4 @@
-"""Writing and converting files, and reading them back."""
+"""Tests of writing and converting files, and of reading them back."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
 
 def test_sparse_comes_back_in_generation_2(tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
-    # If a cell has two values, their sum is written.
+    # If a cell has two values, the file has their sum.
     coo = scipy.sparse.coo_array(([1.0, 2.0, 4.0], ([1, 0, 1], [2, 1, 2])), shape=(2, 3))
     csr = scipy.sparse.csr_array(([1.0, 2.0], [2, 0], [0, 2, 2]), shape=(2, 3))
     zten.numpy.save_file({"coo": coo, "csr": csr}, path, generation="2")
@@ -158,7 +158,8 @@ def test_attributes(tmp_path: Path) -> None:
 
 def test_keys_that_are_no_text_or_number_are_not_hashed() -> None:
     def nested(bits: int) -> Any:
-        """A tag of tags, whose hash is the same for all bits: numbers have one modulo 2**61 - 1."""
+        """Returns a tag inside tags. All values of ``bits`` give the same hash, because Python reduces numbers
+        modulo 2**61 - 1."""
         value: Any = 0
         for bit in range(10):
             value = zten.Tag((2**61 - 1) * (bits >> bit & 1), value)
@@ -352,7 +353,8 @@ def test_the_digest_of_a_changing_array_is_that_of_what_is_written(tmp_path: Pat
             try:
                 zten.numpy.save_file(tensors, path, **how)
             except ValueError as error:
-                # If equal arrays are stored once, their bytes are read twice.
+                # If equal arrays are stored once, their bytes are read twice, so a change between the reads is
+                # detected.
                 assert how == {"generation": "2", "canonical": True}
                 assert "changed while they were written" in str(error) and not path.exists()
                 continue

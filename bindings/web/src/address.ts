@@ -1,13 +1,14 @@
-/** Addresses that the page reads from. */
+/** The addresses from which the page reads files. */
 
-/** An address that may be opened. */
+/** An address from which a file may be read. */
 export class Address {
   private constructor(readonly url: string, readonly shown: string) {}
 
-  /** Takes what was typed: the address, or what is wrong with it. */
+  /** Parses the text that a user typed. Returns the address, or a sentence about what is wrong with it. */
   static parse(text: string): Address | string {
     const typed = text.trim()
-    // A URL is read without the ones, and with slashes for the others: as another address.
+    // A URL parser removes control characters and turns backslashes into slashes, so it would open another address than the one
+    // that was typed.
     if (/[\p{Cc}\\]/u.test(typed)) return 'An address with a control character or a backslash is not opened'
     let url: URL
     try {
@@ -21,7 +22,7 @@ export class Address {
     }
     if (url.username || url.password) return 'An address with a user name or a password is not opened'
     url.hash = ''
-    // A query may be a signature.
+    // A query may be a secret signature, so it is not shown.
     return new Address(url.href, `${url.origin}${url.pathname}${url.search && '?...'}`)
   }
 }

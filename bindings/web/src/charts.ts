@@ -1,4 +1,4 @@
-/** Histograms and grids of numbers, drawn. */
+/** Draws histograms and grids of numbers. */
 import { make } from './dom.ts'
 import { grouped, short } from './format.ts'
 import type { Picture, Statistics } from './protocol.ts'
@@ -6,7 +6,7 @@ import type { Picture, Statistics } from './protocol.ts'
 const SVG = 'http://www.w3.org/2000/svg'
 const BARS = 64
 
-/** A histogram as bars, with the least and the greatest element below, and how many the highest bar counts. */
+/** Draws a histogram as bars, with the smallest and the largest element below, and the count of the highest bar. */
 export const histogram = (said: Statistics): HTMLElement | null => {
   if (!said.histogram) return null
   const { width, start, counts } = said.histogram
@@ -42,7 +42,7 @@ export const histogram = (said: Statistics): HTMLElement | null => {
   return figure
 }
 
-/** From dark to light, each brighter than the one before. */
+/** Colors from dark to light, each brighter than the previous one. */
 const RAMP = ['#1b1044', '#46177a', '#7a2382', '#ad3475', '#db5a5a', '#f58d4d', '#fdc46a', '#fcf6c4']
 const UNIQUE = { nan: [120, 120, 120], low: [30, 110, 220], high: [200, 30, 30] } as const
 
@@ -55,7 +55,7 @@ const ramp = (at: number): readonly number[] => {
 const parse = (color = '#000000'): number[] =>
   [1, 3, 5].map(at => Number.parseInt(color.slice(at, at + 2), 16))
 
-/** A grid as a canvas: a heat map, or how many entries a cell has. */
+/** Draws a grid on a canvas: a heat map, or the number of entries in each cell. */
 export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
   const { width, height, counted } = picture
   const finite = numbers.filter(Number.isFinite)

@@ -1,16 +1,16 @@
-/** What was picked or dropped: files and folders. */
+/** Collects the files and folders that a user picked or dropped. */
 import type { Chosen } from '../../js/src/models.ts'
 
-/** Files that are taken from a folder, at most. */
+/** The largest number of files that are taken from a folder. */
 const MOST = 10_000
 
-/** Files of an `<input>`. */
+/** Returns the files of an `<input>`. */
 export const picked = (files: Iterable<File>): Chosen[] =>
   [...files].slice(0, MOST).map(file => ({ path: file.webkitRelativePath || file.name, file }))
 
-/** Files and folders that were dropped. What lies in folders is listed step by step. */
+/** Returns the files that were dropped, and the files in dropped folders, which are listed step by step. */
 export const dropped = async (data: DataTransfer): Promise<Chosen[]> => {
-  // Both are emptied when the event is over.
+  // The browser empties both lists when the event is over.
   const files = [...data.files]
   const entries = [...data.items].map(item => item.webkitGetAsEntry())
   if (!entries.some(entry => entry?.isDirectory)) return picked(files)
@@ -25,7 +25,7 @@ export const dropped = async (data: DataTransfer): Promise<Chosen[]> => {
     }
     const reader = (entry as FileSystemDirectoryEntry).createReader()
     for (;;) {
-      // A reader returns a part of the folder each time.
+      // Each call of the reader returns only a part of the folder.
       const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
       if (some.length === 0) break
       pending.push(...some)

@@ -1,4 +1,4 @@
-/** One tensor: what the manifest says of it, and what its data shows when asked. */
+/** Shows one tensor: its description in the manifest, and views of its data on request. */
 import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, prose, spelled } from './dom.ts'
 import { element, grouped, hex, objectState, shape, share, short, size } from './format.ts'
@@ -17,11 +17,11 @@ export type Run = <T>(
   work: (onProgress: (bytes: number) => void) => Promise<T>,
 ) => Promise<T | undefined>
 
-/** The page, as an object that is shown uses it. */
+/** The functions of the page that the view of an object needs. */
 interface Page {
   run: Run
   onProblem(problem: Problem): void
-  /** Goes back to the list. */
+  /** Returns to the list. */
   onBack(): void
 }
 
@@ -63,7 +63,7 @@ export class Detail {
     this.box.hidden = false
     this.box.querySelector('button')?.classList.add('back')
     heading.focus({ preventScroll: true })
-    // Beside the list, it is seen already, or is above.
+    // In a wide window the view is next to the list, and is visible already.
     const beside = matchMedia('(min-width: 1100px)').matches
     this.box.scrollIntoView({ block: beside ? 'nearest' : 'start' })
     if (beside && this.box.getBoundingClientRect().top < 0) this.box.scrollIntoView({ block: 'start' })
@@ -71,7 +71,7 @@ export class Detail {
     await this.pictures(session, ordinal, object, picture, turn)
   }
 
-  /** The elements of a part of a tensor, or the entries of a sparse one, which can be chosen. */
+  /** Shows the elements of a part of a tensor, or entries of a sparse tensor. The user can choose the part. */
   private elements(session: Session, ordinal: number, object: Listed, into: HTMLElement): void {
     const { layout, components, state } = object
     const [data] = components
@@ -191,16 +191,16 @@ export class Detail {
 /** The layouts whose values are computed from codes and scales, besides the blocks of GGUF. */
 const QUANTIZED = ['quantized_group', 'zt.quant_group/1', 'zt.mx/1']
 
-/** A sentence with a capital letter, in which no number is left out. */
+/** Returns the text as a sentence with a capital letter, and with an ellipsis in place of each number. */
 const sentence = (text: string): string => `${text[0]?.toUpperCase() ?? ''}${text.slice(1).replaceAll('{}', '…')}`
 
-/** Returns whether the elements of a component are codes that are packed, or blocks of them. */
+/** Returns whether the elements of a component are packed codes or blocks of codes. */
 const isPacked = ({ layout }: Listed, { role, dtype }: Component): boolean =>
   ['packed_weight', 'blocks', 'qweight', 'qzeros'].includes(role) ||
   (layout.startsWith('quant.') && role === 'data' && ['u8', 'u32', 'i32'].includes(dtype)) || (role === 'data' && (layout.startsWith('gguf.') ||
     (layout === 'zt.quant_group/1' && dtype === 'u8')))
 
-/** The larger of what is stored and what it decodes to. */
+/** Returns the number of bytes that reading the components takes: the larger of the stored and the decoded bytes. */
 const weight = (components: Component[]): number =>
   components.reduce((sum, { length, decoded_length: decoded }) => sum + Math.max(length, decoded ?? length * 4), 0)
 
@@ -228,7 +228,7 @@ const exact = (number: number | null): [string, number?] => number === null ? ['
 const table = (said: Statistics): (HTMLElement | null)[] => {
   const { count, zeros, nan, infinities, mean, deviation } = said.statistics
   const of = said.magnitude ? ' (of magnitudes)' : ''
-  // With all digits where fewer are shown.
+  // The title of a cell has all digits if the cell shows fewer.
   const rows: [string, string, number?][] = [
     ['elements', grouped(count)],
     [`min${of}`, said.min ?? '–'], [`max${of}`, said.max ?? '–'], [`mean${of}`, ...exact(mean)],
@@ -242,7 +242,7 @@ const table = (said: Statistics): (HTMLElement | null)[] => {
   return [make('table', {}, make('caption', {}, 'Statistics'), body), histogram(said)]
 }
 
-/** Saves a file under a name that is safe wherever it is saved. */
+/** Saves a file under a name that is safe on every file system. */
 const download = (data: Blob, role: string, object: string): void => {
   const name = `${object}${role === 'data' ? '' : `.${role}`}`.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_')
   const url = URL.createObjectURL(data)

@@ -1,9 +1,9 @@
-/** Bytes as text: 4 of them are 5 digits of base 85, where Base64 takes 5.3. */
+/** Unpacks bytes from text: 5 digits of base 85 for each 4 bytes, where Base64 takes 5.3 digits. */
 
-/** The digits: `bundle.mjs`. */
+/** The digits, which `bundle.mjs` defines. */
 declare const DIGITS: string
 
-/** The bytes whose number stands before the first colon, and whose digits stand behind it. */
+/** Returns the bytes in `text`: the number of bytes comes before the first colon, and the digits come after it. */
 export const unpack85 = (text: string): Uint8Array<ArrayBuffer> => {
   const values = new Uint8Array(128);
   [...DIGITS].forEach((digit, value) => { values[digit.charCodeAt(0)] = value })

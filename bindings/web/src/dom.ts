@@ -1,4 +1,4 @@
-/** Making elements. Texts become text nodes, never markup. */
+/** Makes elements of the page. Texts become text nodes, and never markup. */
 
 export type Child = Node | string | null | undefined | false
 
@@ -16,14 +16,14 @@ export const make = <K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** Replaces what is in an element. */
+/** Replaces the children of an element. */
 export const fill = (element: Element, ...children: Child[]): void =>
   element.replaceChildren(...children.filter((child): child is Node | string => !!child))
 
-/** A text of the file: escaped by the guest, and kept from turning what is around it. */
+/** Shows a text from the file. The guest has escaped it, and `bdi` keeps it from reversing the text around it. */
 export const spelled = (text: string): HTMLElement => make('bdi', { class: 'spelled' }, text || '""')
 
-/** A sentence in which backticks set off code, and which has one end. */
+/** Converts a sentence to nodes: text in backticks becomes code. Adds a period if the sentence has no end. */
 export const prose = (text: string): Child[] => [
   ...text.split('`').map((part, at) => at % 2 === 1 ? make('code', {}, part) : part),
   /[.!?…]$/.test(text) ? '' : '.',

@@ -1,4 +1,4 @@
-/** Reading files of this machine: at once. */
+/** Reads files of this machine, synchronously. */
 import { Instance, pathsOf } from '../../js/src/instance.ts'
 import type { Model } from '../../js/src/models.ts'
 import { ofBlob, ofSource } from '../../js/src/sources.ts'

@@ -1,4 +1,4 @@
-/** The list of several files that were chosen together, each with its verdict. */
+/** The list of files that were chosen together, each with its verdict. */
 import { LISTED, type Candidate } from '../../js/src/models.ts'
 import { AT_ONCE } from './detail.ts'
 import { byId, fill, make, spelled } from './dom.ts'
@@ -12,7 +12,7 @@ const SIGNS: Record<string, [string, string]> = { bad: ['✗', 'bad'] }
 /** A file in the list. */
 interface Item {
   candidate: Candidate
-  /** The line of the list; nothing after the file has turned out to belong to another one. */
+  /** The line of the list. The item is removed when its file turns out to belong to another file. */
   line: HTMLElement
   button: HTMLButtonElement
   about: HTMLElement
@@ -26,7 +26,10 @@ export class FileList {
 
   constructor(private readonly onOpen: (candidate: Candidate) => void) {}
 
-  /** Shows the files, and checks one after the other: the headers, and small files as a whole. Without files, the list is hidden. */
+  /**
+   * Shows the files, and checks them one after the other: the headers of all, and the whole content of small files. If there are no
+   * files, hides the list.
+   */
   show(all: Candidate[], cut: boolean): void {
     const turn = ++this.turn
     this.items = all.map(candidate => this.item(candidate))
@@ -46,7 +49,7 @@ export class FileList {
 
   private item(candidate: Candidate): Item {
     const [mark, about] = [make('span', { class: 'mark' }), make('span', { class: 'about' })]
-    // A path of this machine, whose characters are not escaped until its header is read.
+    // A path of this machine. Its characters are escaped only after the header of the file was read.
     const button = make('button', { type: 'button' }, mark, make('span', { class: 'path' }), about,
       make('span', { class: 'size' }, size(candidate.model.file.size)))
     const item = { candidate, line: make('li', {}, button), button, about, mark }
@@ -65,7 +68,7 @@ export class FileList {
   private async read(turn: number): Promise<void> {
     for (const item of [...this.items]) {
       if (turn !== this.turn) return
-      // It belongs to a file that has been read.
+      // The file belongs to a file that has been read in the meantime.
       if (!this.items.includes(item)) continue
       const { candidate: { path, model }, button, about, mark } = item
       const session = new Session(model, path, () => {})
@@ -92,7 +95,7 @@ export class FileList {
     }
   }
 
-  /** Takes the sibling files of the file at `path` out of the list. */
+  /** Removes the sibling files of the file at `path` from the list. */
   private drop(path: string, { siblings }: Session): void {
     const folder = path.slice(0, path.lastIndexOf('/') + 1)
     const own = new Set(siblings.filter(({ size }) => size !== null).map(sibling => folder + sibling.path))

@@ -1,4 +1,4 @@
-/** Numbers for people. */
+/** Formats numbers for people. */
 import type { Component, Listed } from './protocol.ts'
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
@@ -16,13 +16,13 @@ export const size = (bytes: number): string => {
 
 const SCALES: [number, string][] = [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'K']]
 
-/** A count in three digits: `1.24 B`. */
+/** Returns a count with three digits: `1.24 B`. */
 export const rounded = (number: number): string => {
   const [scale, letter] = SCALES.find(([scale]) => number >= scale) ?? [1, '']
   return letter ? `${Number((number / scale).toPrecision(3))} ${letter}` : String(number)
 }
 
-/** An integer with its digits in groups. */
+/** Returns an integer whose digits are in groups. */
 export const grouped = (number: number): string => number.toLocaleString('en')
 
 export const counted = (number: number, what: string): string =>
@@ -37,7 +37,7 @@ export const share = (part: number, whole: number): string => {
   return `${grouped(part)} (${part === whole ? '100' : text} %)`
 }
 
-/** A number that is no longer than it needs to be. */
+/** Returns a number with as few digits as it needs. */
 export const short = (number: number): string =>
   Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : String(Number(number.toPrecision(5)))
 
@@ -52,7 +52,7 @@ export const element = (component: Component): string => {
 export const stored = (object: Listed): number =>
   object.components.reduce((sum, component) => sum + component.length, 0)
 
-/** The word that all have in common. */
+/** Returns the word if all `words` are equal. */
 export const common = (words: string[]): string => {
   const all = [...new Set(words)]
   return all.length === 0 ? '–' : all.length === 1 ? all[0] ?? '' : 'mixed'
@@ -69,9 +69,9 @@ export const objectKind = (object: Listed): string => `${objectState(object)} ${
 
 const readableKind = (object: Listed): string => {
   const { layout, layout_known: known } = object
-  // Blocks have names of their own.
+  // Types of blocks have their own names.
   if (layout.startsWith('gguf.')) return layout.slice(5).toUpperCase()
-  // Tensors that are stored as several: `quant.mxfp4` with 32 elements for each scale is `MXFP4 [32]`.
+  // The layout of a tensor that is stored as several tensors: `quant.mxfp4` with 32 elements for each scale becomes `MXFP4 [32]`.
   if (layout.startsWith('quant.')) {
     const bits = ['quant.gptq', 'quant.packed', 'quant.mlx'].includes(layout) ? ` ${object.bits} bits` : ''
     return `${layout.slice(6).replace('_', ' ').toUpperCase()}${bits}${object.group_size ? ` [${object.group_size}]` : ''}`

@@ -1,12 +1,12 @@
-/** An instance of the wasm module, with the file that it serves, and the sibling files of that. */
+/** An instance of the wasm module with its file and sibling files. */
 import type { Asked, Host, Instance } from '../../js/src/instance.ts'
 import type { Bytes, Sibling } from './protocol.ts'
 import { Window, type Opened } from './window.ts'
 
-/** Data is handed to the browser, which may put it on disk, in pieces of this many bytes. */
+/** The number of bytes in each piece of data that is handed to the browser, which may store pieces on disk. */
 const PIECE = 32 << 20
 
-/** An instance, and how it is asked what makes it read. */
+/** An instance, and the function that calls its exports that read files. */
 export interface Border {
   instance: Instance
   ask(name: string, args: number[]): Bytes | Promise<Bytes>
@@ -14,9 +14,9 @@ export interface Border {
 
 export class Guest implements Host {
   private readonly border: Border
-  /** The file, and its sibling files in the order in which they were asked for; nothing for a missing one. */
+  /** The file, and its sibling files in the order in which the module asked for them; `undefined` for a missing file. */
   private files: (Window | undefined)[] = []
-  /** The sibling files that were asked for. */
+  /** The sibling files that the module has asked for. */
   readonly siblings: Sibling[] = []
   private pieces: BlobPart[] = []
   private held = 0
@@ -28,22 +28,22 @@ export class Guest implements Host {
     instance.attach(new WebAssembly.Instance(new WebAssembly.Module(wasm), instance.imports))
   }
 
-  /** Bytes of all files that have been read so far. */
+  /** The number of bytes of all files that have been read so far. */
   get read(): number {
     return this.files.reduce((sum, file) => sum + (file?.read ?? 0), 0)
   }
 
-  /** Escapes a name. */
+  /** Returns the name with its hidden characters escaped. */
   name(name: string): Bytes {
     return this.border.instance.call('name', [], new TextEncoder().encode(name))
   }
 
-  /** Opens the file of that name, and the sibling files that `find` finds. Returns its description, or the error. */
+  /** Opens the file called `name`, and the sibling files that `find` finds. Returns its description, or the error. */
   async open(file: Opened, name: string, find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void): Promise<Bytes> {
     this.files = [new Window(file, onRead)]
     const { instance } = this.border
     let answer = instance.begin(file.reader.size, name)
-    // Quantized tensors that are stored as several tensors are shown as one.
+    // Quantized tensors that are stored as several tensors are shown as one tensor each.
     instance.call('conventions', [])
     for (let needs = instance.needs(); needs && answer.length === 0; needs = instance.needs()) {
       if (needs === 'bind') answer = await this.border.ask('bind', [])
@@ -53,7 +53,7 @@ export class Guest implements Host {
     return answer.length > 0 ? answer : instance.call('file', [])
   }
 
-  /** Looks for sibling files, and returns their lengths. */
+  /** Looks for the sibling files that the module asks for, and returns their lengths. */
   private async sought(
     all: Asked[], find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void,
   ): Promise<(number | undefined)[]> {
@@ -67,7 +67,7 @@ export class Guest implements Host {
     return lengths
   }
 
-  /** Calls an export that answers about the open file, or the part of it that is selected first. */
+  /** Calls an export about the open file, after selecting a part of a tensor if `selection` is given. */
   async call(name: string, args: number[], selection?: Bytes): Promise<{ answer: Bytes; data: Blob | null }> {
     this.pieces = []
     this.held = 0
@@ -80,9 +80,9 @@ export class Guest implements Host {
     return { answer, data }
   }
 
-  /** Bytes of the file, or of the sibling file of that name. */
+  /** Reads bytes of the file, or of the sibling file called `sibling`. */
   async bytes(start: number, end: number, sibling: string | null): Promise<Bytes> {
-    // No file has the number -1.
+    // No file has the number -1, so a name that is not found is an error.
     const number = sibling === null ? 0 : this.siblings.findIndex(({ name }) => name === sibling) + 1 || -1
     return (await this.window(number).later(start, end)).slice()
   }
@@ -97,7 +97,7 @@ export class Guest implements Host {
     }
   }
 
-  /** The same, of a file that may have to be waited for. Why it could not be read is thrown by the call. */
+  /** Fills the buffer with bytes that may arrive later. If the file cannot be read, the call of the module throws the reason. */
   readLater(file: number, offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean> {
     const fill = (bytes: Uint8Array) => {
       buffer().set(bytes)

@@ -1,4 +1,4 @@
-/** The bytes around a place in the file, with the place marked. */
+/** Shows the bytes around an offset of the file, and marks the byte at the offset. */
 import { fill, make } from './dom.ts'
 import { grouped, hex } from './format.ts'
 import type { Session } from './session.ts'
@@ -7,7 +7,7 @@ const ROW = 16
 const ROWS_BEFORE = 3
 const ROWS_AFTER = 4
 
-/** Reads bytes of the file, or of the sibling file of that name, and shows them in `into`. */
+/** Reads bytes of the file, or of the sibling file called `sibling`, and shows them in `into`. */
 export const showBytes = async (into: Element, file: Session, offset: number, sibling: string | null): Promise<void> => {
   const size = sibling === null ? file.size : file.siblings.find(({ name }) => name === sibling)?.size ?? 0
   const row = offset - (offset % ROW)

@@ -1,22 +1,22 @@
-/** The list of tensors: searched, sorted, grouped, of any length. */
+/** The list of tensors, which can be searched, sorted and grouped, and may have any length. */
 import { button, byId, fill, make, spelled } from './dom.ts'
 import { common, counted, objectKind, shape, size, stored } from './format.ts'
 import { group, lines, natural, only, type Group, type Line } from './tree.ts'
 import type { Listed } from './protocol.ts'
 
 const ROW = 30
-/** The height of a row in a narrow page, where a row takes two lines. */
+/** The height of a row in a narrow page, in which a row has two lines. */
 const TALL = 50
 /** The number of rows that are created beyond the visible ones. */
 const MARGIN = 8
-/** The number of objects from which on groups are closed at first. */
+/** The number of objects from which on groups are closed initially. */
 const MANY = 40
 
 type Key = 'file' | 'name' | 'type' | 'shape' | 'stored'
 
 const COLUMNS: [Key, string][] = [['name', 'Name'], ['type', 'Type'], ['shape', 'Shape'], ['stored', 'Stored']]
 
-/** Characters of a name that are shown whatever the room: names differ where they end. */
+/** The number of characters at the end of a name that are always shown, because names often differ only at the end. */
 const TAIL = 18
 
 /** Splits a name into two parts, so that a narrow page cuts the first part and shows the end. Short names are not split. */
@@ -34,14 +34,14 @@ export class ObjectList {
   private root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
   private shown: Line[] = []
   private open = new Set<string>()
-  /** The groups that were open before a search opened all that has something in it. */
+  /** The groups that were open before a search, which opens all groups with a match. */
   private before: Set<string> | undefined
   private active = 0
   private sort: Key = 'file'
   private sorted: number[] | undefined
-  /** The object that is open. */
+  /** The ordinal of the open object. */
   private chosen: number | undefined
-  /** The object that the pointer is on in the map. */
+  /** The ordinal of the object under the pointer in the map. */
   private hovered: number | undefined
   private falling = false
   private readonly box = byId('list')
@@ -90,7 +90,7 @@ export class ObjectList {
     }
   }
 
-  /** Opens a group as long as there is no other beside it. What is folded is closed, unless nothing at all is beside it. */
+  /** Opens each group that has no siblings. Folded groups stay closed, unless nothing else is in the list. */
   private openAlone(): void {
     let { children } = this.root
     for (;;) {
@@ -102,7 +102,7 @@ export class ObjectList {
     }
   }
 
-  /** Shows which object is open. */
+  /** Highlights the open object. */
   choose(object: number): void {
     this.chosen = object
     this.reveal()
@@ -111,7 +111,7 @@ export class ObjectList {
     if (line >= 0) this.activate(line, false)
   }
 
-  /** Opens the groups around the object that is open. */
+  /** Opens the groups that contain the open object. */
   private reveal(): void {
     const name = this.objects[this.chosen ?? -1]?.name
     if (name === undefined) return
@@ -126,14 +126,14 @@ export class ObjectList {
     }
   }
 
-  /** Shows which object the pointer is on in the map; none if it has left that. */
+  /** Highlights the object under the pointer in the map; `undefined` if the pointer has left the map. */
   hover(object: number | undefined): void {
     if (this.hovered === object) return
     this.hovered = object
     this.draw()
   }
 
-  /** Goes back to the row that was active. */
+  /** Moves the focus to the row that was active last. */
   focus(): void {
     this.box.focus({ preventScroll: true })
     this.box.scrollIntoView({ block: 'nearest' })
@@ -184,7 +184,7 @@ export class ObjectList {
     this.redraw()
   }
 
-  /** The places of all objects, in the natural order of their names. */
+  /** Returns the ordinals of all objects in the natural order of their names. */
   private natural(): number[] {
     if (!this.sorted) {
       const names = this.objects.map(({ name }) => natural(name))
@@ -319,7 +319,7 @@ export class ObjectList {
     event.preventDefault()
   }
 
-  /** Closes a group; from anywhere else, goes to the group around it. */
+  /** Closes the group of `line`. If the line is not an open group, moves to the group that contains it. */
   private leave(line: Line): void {
     if ('group' in line.entry && this.open.has(line.entry.group.prefix)) {
       this.activate(this.active, true)

@@ -1,4 +1,4 @@
-/** The page: one file, or one model in several files, at a time. */
+/** The page, which shows one file or one model in several files at a time. */
 import { LISTED, candidates, type Candidate, type Chosen } from '../../js/src/models.ts'
 import { AT_ONCE, Detail, attributes, type Run } from './detail.ts'
 import { dropped, picked } from './choice.ts'
@@ -13,10 +13,10 @@ import { regions, siblingRegions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
 import { Verdict, fileOf, headerOf, headingOf, isOfWhole } from './verdict.ts'
 
-/** A small file, in Base64. */
+/** A small sample file in Base64. */
 declare const SAMPLE: string
 
-/** Tensors that are asked for at a time, and in all. */
+/** The number of tensors that are requested at a time, and the number that are requested in all. */
 const PAGE = 5000
 const MOST = 500_000
 
@@ -88,7 +88,7 @@ const reject = async (problem: Problem, opened: boolean) => {
   try {
     await verdict.problem(name, here, problem)
   } catch (error) {
-    // The verdict stands, without the bytes around the place.
+    // The verdict stays, but the bytes around the offset are not shown.
     if (!(error instanceof Stopped)) say(message(error))
     return
   }
@@ -103,13 +103,13 @@ const validateAll = async () => {
   if (!said || here !== session) return
   if (isProblem(said)) await reject(said, true)
   else {
-    // Reading the data may have added notes.
+    // Reading the data may have added notes, so these replace the notes of opening.
     verdict.valid(name, here, { ...known, notes: said.notes }, true)
     say('Valid: this file keeps every rule of its format')
   }
 }
 
-/** Shows a file. */
+/** Opens and shows a file. */
 export const take = async (subject: Subject, called: string): Promise<void> => {
   session?.close()
   const here: Session = new Session(subject, called, read => {
@@ -192,10 +192,10 @@ const stop = async () => {
   }
 }
 
-/** Files of which one is shown. */
+/** The list of files, one of which is shown. */
 export const files = new FileList(({ path, model }) => void take(model, path))
 
-/** Opens what was chosen: the only model, or the first, and a list of all. */
+/** Opens the only model among the chosen files, or the first one, together with a list of all. */
 const choose = (chosen: Chosen[]) => {
   const all: Candidate[] = candidates(chosen)
   const [first] = all

@@ -1,4 +1,4 @@
-/** The file and its sibling files as one bar, to scale. */
+/** Shows the file and its sibling files as one bar, drawn to scale. */
 import { byId, fill, make, spelled } from './dom.ts'
 import { grouped, size } from './format.ts'
 import { regionAt, type Kind, type Region } from './regions.ts'
@@ -20,9 +20,9 @@ export interface Shown {
 
 export class FileMap {
   private shown: Shown = { regions: [], objects: [], length: 0, marked: null, broken: null }
-  /** The region that the keyboard has reached. */
+  /** The index of the region that has been reached with the keyboard. */
   private reached = 0
-  /** The region, or the object in the list, that the pointer is on. */
+  /** The region under the pointer, or the object under the pointer in the list. */
   private hovered: { region?: number; object?: number } = {}
   private selected: number | undefined
   private readonly canvas = byId('map') as HTMLCanvasElement
@@ -49,14 +49,14 @@ export class FileMap {
     this.update()
   }
 
-  /** Shows which object is open. */
+  /** Highlights the open object. */
   choose(object: number): void {
     this.selected = object
     this.reached = Math.max(0, this.regionOf(object))
     this.update()
   }
 
-  /** Shows which object the pointer is on in the list; none if it has left that. */
+  /** Highlights the object under the pointer in the list; `undefined` if the pointer has left the list. */
   hover(object: number | undefined): void {
     this.hovered = object === undefined ? {} : { object }
     this.update()
@@ -93,7 +93,10 @@ export class FileMap {
     if (object !== undefined) this.onOpen(object)
   }
 
-  /** Says what is under the pointer; without that, what the keyboard has reached or is selected. */
+  /**
+   * Describes the region under the pointer. Without a pointer, describes the region that the keyboard has reached or that is
+   * selected.
+   */
   private update(): void {
     const { regions, objects } = this.shown
     const { region: under, object: listed } = this.hovered
@@ -138,7 +141,7 @@ export class FileMap {
       context.fillStyle = color(name)
       context.fillRect(x(start), 0, Math.max(ratio, x(end) - x(start)), this.canvas.height)
     }
-    // Many regions share a pixel in a large file: one is drawn for each.
+    // In a large file many regions share a pixel. Only one of them is drawn.
     let drawn = -1
     regions.forEach((region, index) => {
       const end = Math.max(x(region.start) + 1, x(region.end))

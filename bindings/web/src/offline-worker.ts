@@ -1,4 +1,4 @@
-/** The worker of the page that cannot connect to anything. */
+/** The worker of the page that makes no connections. */
 import { fileWay } from './file.ts'
 import { serve } from './worker.ts'
 

@@ -1,4 +1,4 @@
-/** The worker of the page that may read addresses, too. */
+/** The worker of the page that may also read from addresses. */
 import { fileWay } from './file.ts'
 import { urlWay } from './url.ts'
 import { serve } from './worker.ts'

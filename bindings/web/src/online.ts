@@ -1,4 +1,4 @@
-/** The field for an address, which only the page that may read addresses has. */
+/** The input field for an address, which exists only in the page that may read from addresses. */
 import { Address } from './address.ts'
 import { byId, fill } from './dom.ts'
 import { files, take } from './main.ts'
@@ -18,7 +18,8 @@ byId('address').addEventListener('submit', event => {
   void take({ url: address.url }, address.shown)
 })
 
-// A link that opened its address by itself could have any server asked by who follows it.
+// An address in the link of the page is only filled in, not opened: otherwise a link could make its visitor's browser send requests
+// to any server.
 const linked = new URLSearchParams(location.search).get('url')
 if (linked) {
   field.value = linked

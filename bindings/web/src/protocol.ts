@@ -1,4 +1,4 @@
-/** The answers of the guest, as JSON; texts of the file come escaped. */
+/** The answers of the guest, which are JSON. Texts of the file are escaped in them. */
 import type { Model } from '../../js/src/models.ts'
 import type { Version } from '../../js/src/url.ts'
 
@@ -20,17 +20,17 @@ export interface Problem {
   object_shown: string | null
   component_shown: string | null
   length: number | null
-  /** The name of the format in JSON, where that is known. */
+  /** The name of the format in JSON; null if it is unknown. */
   format: string | null
-  /** Another file that the file names, and that is at fault or not there. */
+  /** The sibling file in which the problem is, or which is missing. */
   shard: string | null
 }
 
 export interface Summary {
   verdict: 'manifest-valid'
-  /** The name of the format, for people. */
+  /** The name of the format for people. */
   format: string
-  /** The generation of zTensor; none in other formats. */
+  /** The generation of a zTensor file; null for other formats. */
   generation: string | null
   version: string | null
   totals: {
@@ -60,7 +60,7 @@ export interface Note {
   advice: string | null
 }
 
-/** The report on a valid file, all of which has been read. */
+/** The report on a valid file whose whole content was read. */
 export interface ValidFile {
   verdict: 'valid'
   notes: Note[]
@@ -72,7 +72,7 @@ export interface ValidComponent {
   digest: 'verified' | 'none' | 'unverifiable'
 }
 
-/** A component, as `docs/json.md` has it. */
+/** A component, as `docs/json.md` describes it. */
 export interface Component {
   role: string
   dtype: string
@@ -85,11 +85,11 @@ export interface Component {
   encoding_known: boolean
   byte_order: 'little' | 'big'
   digest: { algorithm: string; text: string; verifiable: boolean } | null
-  /** Another file that holds it. */
+  /** The sibling file that holds the component. */
   shard: string | null
 }
 
-/** A tensor, as `docs/json.md` has it. */
+/** A tensor, as `docs/json.md` describes it. */
 export interface Listed {
   name: string
   layout: string
@@ -97,15 +97,15 @@ export interface Listed {
   /** `unread` if the bytes are not handed out, by the rule `reason`. */
   state: 'readable' | 'opaque' | 'unread'
   reason: string | null
-  /** A dimension that a number does not hold is a text. */
+  /** A dimension that a number cannot represent is a text. */
   shape: (number | string)[]
-  /** Of a quantized tensor: the bits of a code, and the number of elements that share a scale. */
+  /** For a quantized tensor: the number of bits of a code, and the number of elements that share a scale. */
   bits: number | string | null
   group_size: number | string | null
   components: Component[]
 }
 
-/** A tensor, its attributes in diagnostic notation, and why it is not read, with the advice. */
+/** A tensor, its attributes in diagnostic notation, and for an unread tensor the reason and the advice. */
 export type Detailed = [Listed, [string, string][], [string, string] | null]
 
 export interface Statistics {
@@ -118,7 +118,7 @@ export interface Statistics {
     /** The standard deviation of all finite elements. */
     deviation: number | null
   }
-  /** In the digits of the type. */
+  /** The minimum, in as many digits as its type needs. */
   min: string | null
   max: string | null
   magnitude: boolean
@@ -135,19 +135,19 @@ export interface Picture {
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
-/** Elements of a part of an array, in row-major order. */
+/** The elements of a part of an array, in row-major order. */
 export interface Values {
   values: string[]
 }
 
-/** Entries of a sparse tensor. */
+/** The selected entries of a sparse tensor. */
 export interface Entries {
   total: number
   coordinates: (number | string)[][]
   values: string[]
 }
 
-/** A file with the files beside it, or the address of one. */
+/** A file with the files in its folder, or the address of a file. */
 export type Subject = Model | { url: string }
 
 /** A sibling file that a file names. */
@@ -155,16 +155,16 @@ export interface Sibling {
   name: string
   /** The name for display. */
   shown: string
-  /** Where it was found, from the folder of the file on; empty if it was not. */
+  /** The path at which the file was found, relative to the folder of the first file; empty if it was not found. */
   path: string
-  /** Its size; null if it was not found. */
+  /** The size of the file; null if it was not found. */
   size: number | null
 }
 
-/** Facts about a file once it can be read. */
+/** The facts about a file that are known once it can be read. */
 export interface Known {
   size: number
-  /** The version that the server gives: it stays the same as long as the page shows it. */
+  /** The version that the server reports. It must stay the same while the page shows the file. */
   version?: Version
 }
 
@@ -174,11 +174,13 @@ export interface Start {
   subject: Subject
   /** The name to show. */
   name: string
-  /** The facts of the time when the file was opened before. */
+  /** The facts from an earlier time that the file was open. */
   before: Known | undefined
 }
 
-/** A question to the worker: an export of the guest and its arguments, after a selection if one comes with it, or bytes of the file. */
+/**
+ * A request to the worker: a call of an export of the guest with its arguments, after an optional selection; or bytes of the file.
+ */
 export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number; sibling: string | null })
 
 export type Reply =
@@ -188,7 +190,7 @@ export type Reply =
   | { id: number; read: number; answer: ArrayBuffer; data: Blob | null }
   | { id: number; failed: string }
 
-/** A document of the guest. An integer that a number does not hold exactly is a text in a list, and else rounded. */
+/** Parses a document of the guest. An integer that a number cannot represent becomes a text in a list, and is rounded elsewhere. */
 export const parse = (bytes: ArrayBuffer | Uint8Array): unknown =>
   JSON.parse(new TextDecoder().decode(bytes), function (this: unknown, _, value: unknown) {
     if (typeof value !== 'object' || value === null || !('$int' in value)) return value

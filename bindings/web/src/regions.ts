@@ -1,4 +1,4 @@
-/** The regions that a file and its sibling files consist of. */
+/** Computes the regions of a file and its sibling files. */
 import type { Listed, Sibling, Summary } from './protocol.ts'
 
 export type Kind = 'header' | 'blob' | 'padding' | 'manifest' | 'footer' | 'unknown'
@@ -7,10 +7,10 @@ export interface Region {
   kind: Kind
   start: number
   end: number
-  /** The object that a blob is of, and its role. */
+  /** The object and the role of the component that the blob holds. */
   object?: number
   role?: string
-  /** The sibling file that has the region, and where that begins among all files. */
+  /** The sibling file that has the region, and the offset at which that file begins in the bar. */
   file?: string
   base?: number
 }
@@ -18,7 +18,10 @@ export interface Region {
 /** The bytes of the magic at the start of a zTensor file. */
 const MAGIC = 8
 
-/** The regions of a file, in order. `manifest` is where the manifest lies, if that is known; `other` formats have a header in its place. */
+/**
+ * Returns the regions of a file, in order. `manifest` is the range of the manifest, if that is known. Formats other than zTensor
+ * (`other`) have a header instead.
+ */
 export const regions = (
   length: number,
   manifest: { start: number; end: number } | null,
@@ -26,7 +29,7 @@ export const regions = (
   other = opened?.summary.generation === null,
 ): Region[] => {
   const found: Region[] = []
-  // Tensors may share bytes: all bytes before this one are in a region.
+  // Tensors may share bytes. All bytes before this offset are in a region already.
   let covered = 0
   const add = (region: Region, gap: Kind) => {
     if (region.start > covered) found.push({ kind: gap, start: covered, end: region.start })
@@ -34,7 +37,7 @@ export const regions = (
     covered = Math.max(covered, region.end)
   }
   if (!other) add({ kind: 'header', start: 0, end: Math.min(MAGIC, length) }, 'header')
-  // Each member of an archive has a header of its own.
+  // Each member of an archive has its own header.
   const isArchive = ['.npz', 'PyTorch'].includes(opened?.summary.format ?? '')
   const gap = !opened ? 'unknown' : isArchive ? 'header' : 'padding'
   if (manifest) {
@@ -45,7 +48,7 @@ export const regions = (
       }
     })
     known.sort((one, next) => one.start - next.start)
-    // The length of a header, in front of it, belongs to it.
+    // The bytes before the header hold its length, and count as part of it.
     if (other && known[0]?.kind === 'header') known[0].start = 0
     for (const region of known) add(region, gap)
   }
@@ -54,7 +57,7 @@ export const regions = (
   return found
 }
 
-/** The regions of sibling files, which lie behind the file of `length` bytes, one after the other. */
+/** Returns the regions of sibling files, which follow the file of `length` bytes in the bar, one after the other. */
 export const siblingRegions = (length: number, siblings: Sibling[], objects: Listed[]): Region[] => {
   const blobs = new Map<string, Region[]>()
   objects.forEach(({ components }, object) => {
@@ -83,7 +86,7 @@ export const siblingRegions = (length: number, siblings: Sibling[], objects: Lis
   return found
 }
 
-/** The index of the region that a byte is in. */
+/** Returns the index of the region that contains the byte at `offset`. */
 export const regionAt = (all: Region[], offset: number): number => {
   let low = 0
   let high = all.length - 1
@@ -92,7 +95,7 @@ export const regionAt = (all: Region[], offset: number): number => {
     if ((all[middle]?.start ?? 0) <= offset) low = middle
     else high = middle - 1
   }
-  // One that begins later may end before.
+  // A region that begins later may end earlier.
   while (low > 0 && (all[low]?.end ?? 0) <= offset) low--
   return low
 }

@@ -1,10 +1,10 @@
-/** A file and the worker that holds it open; stopping the work means starting the worker anew. */
+/** A file and the worker that has it open. Stopping the work of a worker means replacing the worker. */
 import { unpack85 } from './digits.ts'
 import { parse } from './protocol.ts'
 import type { Bytes, Known, Reply, Request, Sibling, Start, Subject } from './protocol.ts'
 
 declare const WORKER: string
-/** The module, compressed, in digits of base 85. */
+/** The compressed module in digits of base 85. */
 declare const WASM: string
 
 export interface Answer {
@@ -32,7 +32,7 @@ export class Session {
   private worker: Worker | undefined
   private pending = new Map<number, Pending>()
   private next = 2
-  /** Bytes that workers before this one have read. */
+  /** The number of bytes that earlier workers have read. */
   private before = 0
   private now = 0
   private known: Known | undefined
@@ -40,27 +40,27 @@ export class Session {
   /** The sibling files that the file names. */
   siblings: Sibling[] = []
 
-  /** `name` is what the file is called; `onRead` is told how many of its bytes have been read. */
+  /** `name` is the display name of the file. `onRead` is called with the number of bytes that have been read. */
   constructor(
     private readonly subject: Subject, private readonly name: string, private readonly onRead: (bytes: number) => void,
   ) {}
 
-  /** Bytes of the file. */
+  /** The size of the file in bytes. */
   get size(): number {
     return this.known?.size ?? 0
   }
 
-  /** Bytes of the file and of the sibling files that were found. */
+  /** The number of bytes of the file and of all sibling files that were found. */
   get total(): number {
     return this.siblings.reduce((sum, { size }) => sum + (size ?? 0), this.size)
   }
 
-  /** Returns whether bytes of the file, or of the sibling file that is shown by that name, can be read. */
+  /** Returns whether bytes of the file can be read, or bytes of the sibling file with the display name `sibling`. */
   has(sibling: string | null): boolean {
     return sibling === null || this.siblings.some(({ shown, size }) => shown === sibling && size !== null)
   }
 
-  /** Opens the file. Returns its description, or the error, after `onName` got its escaped name. */
+  /** Opens the file. Returns its description or the error, after calling `onName` with the escaped name. */
   async open(onName: (name: string) => void, onProgress?: (bytes: number) => void): Promise<Answer> {
     wasm ??= unpack()
     source ??= URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' }))
@@ -82,12 +82,12 @@ export class Session {
     }
   }
 
-  /** Asks the guest. */
+  /** Sends a question to the guest. */
   ask(call: string, args: number[], onProgress: (bytes: number) => void = () => {}, selection?: Bytes): Promise<Answer> {
     return this.request(id => ({ id, call, args, ...(selection && { selection }) }), onProgress)
   }
 
-  /** Bytes of the file, or of the sibling file of that name. */
+  /** Reads bytes of the file, or of the sibling file with the display name `sibling`. */
   async bytes(start: number, end: number, sibling: string | null): Promise<Uint8Array> {
     const { bytes } = await this.request(id => ({ id, start, end, sibling }), () => {})
     return new Uint8Array(bytes)
@@ -106,13 +106,13 @@ export class Session {
     return parse(bytes) as T
   }
 
-  /** Stops whatever is being done, and is ready for what is asked next, if the file had been opened. */
+  /** Stops the current work. If the file had been opened, it is opened again for later questions. */
   async stop(): Promise<void> {
     this.close()
     if (this.opened) await this.open(() => {})
   }
 
-  /** Stops for good. */
+  /** Ends the worker. */
   close(): void {
     this.worker?.terminate()
     this.worker = undefined

@@ -1,10 +1,10 @@
-/** An instance whose host has to wait for bytes: what it is doing is suspended meanwhile. */
+/** An instance whose host may have to wait for bytes. The running call of the instance is suspended meanwhile. */
 import { failure } from '../../js/src/errors.ts'
 import { Instance, type Host } from '../../js/src/instance.ts'
 
-/** A host that may have to wait for what it reads. */
+/** A host that may have to wait for the bytes that it reads. */
 export interface WaitingHost extends Host {
-  /** Fills a buffer, which is there when the bytes are: whether it could. */
+  /** Fills the buffer that `buffer` returns once the bytes have arrived. Returns whether that succeeded. */
   readLater(file: number, offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean>
 }
 
@@ -31,7 +31,7 @@ export class SuspendingInstance extends Instance {
     this.imports.host!.read_at = new Suspending(readAt)
   }
 
-  /** Calls an export that may read. Nothing else is called until it has ended. */
+  /** Calls an export that may read a file. No other call is allowed until it has ended. */
   async callLater(name: string, args: number[]): Promise<Uint8Array<ArrayBuffer>> {
     const called = this.exports[name]
     if (!promising || typeof called !== 'function') throw new Error(`there is no ${name}`)

@@ -1,4 +1,4 @@
-/** Objects grouped by what their names begin with. */
+/** Groups objects by the common beginnings of their names. */
 import { stored } from './format.ts'
 import type { Listed } from './protocol.ts'
 
@@ -7,28 +7,28 @@ export interface Group {
   children: Entry[]
   objects: number
   bytes: number
-  /** True of a group whose children are groups of successive numbers, which its name stands for. */
+  /** True for a group whose children are folded groups with successive numbers. Its name stands for all of them. */
   folded?: boolean
 }
 
 export type Entry = { group: Group } | { object: number }
 
-/** One line of the list. */
+/** A line of the list. */
 export interface Line {
   entry: Entry
   level: number
-  /** The part of the name that the groups around it have not said. */
+  /** The part of the name that is not in the labels of the groups around it. */
   label: string
 }
 
 const SEPARATOR = /[./]/g
-/** Groups of successive numbers that are folded, at least. */
+/** The smallest number of groups with successive numbers that are folded. */
 const FOLDED = 4
 
-/** A name whose numbers sort by their values. */
+/** Returns a form of the name in which numbers sort by their values. */
 export const natural = (name: string): string => name.replace(/\d+/g, digits => digits.padStart(16, '0'))
 
-/** Groups objects, given by their places in the file, in the order in which they come. */
+/** Groups objects, given by their ordinals, in the order of `order`. */
 export const group = (objects: Listed[], order: number[]): Group => {
   const root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
   const known = new Map<string, Group>([['', root]])
@@ -60,7 +60,7 @@ const count = (group: Group, bytes: number, objects = 1): void => {
   group.bytes += bytes
 }
 
-/** The children of a group: those of successive numbers, with as many objects each, as one. */
+/** Returns the children of a group, in which groups with successive numbers and equally many objects are folded into one. */
 const fold = ({ prefix, children }: Group): Entry[] => {
   const found: Entry[] = []
   let run: Group[] = []
@@ -89,7 +89,7 @@ const fold = ({ prefix, children }: Group): Entry[] => {
   return found
 }
 
-/** The lines to show where the groups in `open` are open. A group of one is its only entry. */
+/** Returns the lines to show if the groups in `open` are open. A group with a single entry is shown as this entry. */
 export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[] => {
   const shown: Line[] = []
   const stack: { entry: Entry; level: number; prefix: string }[] = []
@@ -104,13 +104,13 @@ export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[]
     shown.push({ entry, level, label: name.slice(prefix.length) })
     if (!('group' in entry) || !open.has(entry.group.prefix)) continue
     const { folded, prefix: own } = entry.group
-    // The names of what is folded begin where its own numbers do.
+    // The labels in a folded group begin with their own numbers.
     push(entry.group, level + 1, folded ? own.replace(/[^./]*[./]$/, '') : own)
   }
   return shown
 }
 
-/** The entry that is shown for another: a group of one is its only entry. */
+/** Returns the entry that is shown for `entry`: a group with a single entry is shown as that entry. */
 export const only = (entry: Entry): Entry => {
   let shown = entry
   while ('group' in shown && shown.group.children.length === 1 && shown.group.children[0]) shown = shown.group.children[0]

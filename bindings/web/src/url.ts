@@ -1,4 +1,4 @@
-/** Reading a file from a server: by ranges, as the package for JavaScript does it. */
+/** Reads a file from a server by ranges, with the code of the JavaScript package. */
 import { failure } from '../../js/src/errors.ts'
 import { pathsOf } from '../../js/src/instance.ts'
 import { ofSource } from '../../js/src/sources.ts'
@@ -8,7 +8,7 @@ import { SuspendingInstance } from './suspending.ts'
 import type { Opened } from './window.ts'
 import type { Way } from './worker.ts'
 
-/** Bytes that are asked for at a time, at least: a request costs more than they do. */
+/** The smallest number of bytes to request: a request takes longer than receiving them. */
 const LEAST = 64 << 10
 
 export const urlWay = (address: string, before: Known | undefined): Way => ({
@@ -35,19 +35,19 @@ export const urlWay = (address: string, before: Known | undefined): Way => ({
   },
 })
 
-/** Opens a file of a server, and rejects another version than `expected`. */
+/** Opens a file on a server. Rejects a version other than `expected`. */
 const opened = async (url: URL, path: string, expected?: Version): Promise<{ file: Opened; version: Version }> => {
   const source = await ofUrl(url, { fetch: quiet }, { head: LEAST, version: expected })
   return { file: { path, reader: ofSource(source), head: source.head, least: LEAST }, version: source.version }
 }
 
-/** Fetches without saying where from. */
+/** Fetches without sending the address of the page. */
 const quiet: typeof fetch = async (input, init) => {
   try {
     return await fetch(input, { ...init, mode: 'cors', referrerPolicy: 'no-referrer' })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    // Browsers do not tell pages which of these it was.
+    // Browsers do not tell pages which of these causes it was.
     throw failure('the server could not be reached, or does not allow this page to read from it: ' +
       'its replies need Access-Control-Allow-Origin, and Access-Control-Expose-Headers with Content-Range and ETag')
   }

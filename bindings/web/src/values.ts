@@ -1,21 +1,21 @@
-/** The elements of a part of a tensor, which is given as in NumPy: `0, :8, -1`. */
+/** Shows the elements of a part of a tensor. The part is written as in NumPy: `0, :8, -1`. */
 import { button, fill, make } from './dom.ts'
 import { counted, grouped } from './format.ts'
 import type { Bytes, Entries } from './protocol.ts'
 
-/** Elements that are shown at a time, at most: `bindings/js/wasm/src/page/values.rs`. */
+/** The largest number of elements that are shown at a time, as in `bindings/js/wasm/src/page/values.rs`. */
 const MOST = 1024
-/** Rows and columns that are shown at first. */
+/** The number of rows and columns that are shown initially. */
 const FIRST = 8
 
-/** For each dimension the indices that are selected, and whether that is a single one. */
+/** The selected indices of a dimension, and whether it is a single index. */
 interface Part {
   start: number
   end: number
   single: boolean
 }
 
-/** Takes what was typed for an array of that shape: the part, or what is wrong with it. */
+/** Parses the text that a user typed for an array of `shape`. Returns the part, or a sentence about what is wrong. */
 export const parsePart = (text: string, shape: number[]): Part[] | string => {
   const typed = text.trim().replace(/^\[(.*)\]$/, '$1')
   const items = typed === '' ? [] : typed.split(',').map(item => item.trim())
@@ -41,11 +41,14 @@ export const parsePart = (text: string, shape: number[]): Part[] | string => {
   return elements > MOST ? `the slice has ${grouped(elements)} elements: select at most ${grouped(MOST)}` : parts
 }
 
-/** The part that is shown at first: the beginning of the last two dimensions. */
+/** Returns the part that is shown initially: the beginning of the last two dimensions. */
 const firstPart = (shape: number[]): string =>
   shape.map((size, at) => at < shape.length - 2 ? '0' : `0:${Math.min(size, FIRST)}`).join(', ')
 
-/** A field for a slice, and the elements that it selects. `ask` gets them; nothing comes back if that failed, which is shown elsewhere. */
+/**
+ * Makes a field for a slice, and a table of the selected elements. `ask` fetches the elements. If that fails, it returns nothing,
+ * and the error is shown elsewhere.
+ */
 export const values = (
   shape: number[], atOnce: boolean, about: string, ask: (ranges: Bytes) => Promise<string[] | undefined>,
 ): HTMLElement => {
@@ -60,10 +63,13 @@ export const values = (
   return view.box
 }
 
-/** Entries that are shown at first. */
+/** The number of entries that are shown initially. */
 const LISTED = 64
 
-/** A field for a range of the entries of a sparse tensor, and their coordinates and values. `ask` gets them. */
+/**
+ * Makes a field for a range of the entries of a sparse tensor, and a table of their coordinates and values. `ask` fetches the
+ * entries.
+ */
 export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Promise<Entries | undefined>): HTMLElement => {
   let total = MOST
   const view = selection('Entries', `0:${LISTED}`, 'Entries', async typed => {
@@ -89,7 +95,9 @@ export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Pr
   return view.box
 }
 
-/** A field, a button, and what they show: `show` returns what is wrong with the text, or a table with a note. */
+/**
+ * Makes a field, a button and their result. `show` returns a sentence about what is wrong with the text, or a table with a note.
+ */
 const selection = (
   label: string, first: string, region: string, shown: (typed: string) => Promise<string | [HTMLElement, string] | undefined>,
 ): { box: HTMLElement; show: () => Promise<void>; field: HTMLInputElement } => {
@@ -115,7 +123,7 @@ const selection = (
   return { box: make('div', { class: 'values' }, form, note, into), show, field }
 }
 
-/** The last dimension of which several indices are selected lies across, all others down. */
+/** Makes a table: the last dimension with several selected indices runs from left to right, and all others from top to bottom. */
 const table = (parts: Part[], found: string[]): HTMLElement => {
   const across = parts.findLastIndex(({ start, end }) => end - start > 1)
   const { start, end } = parts[across] ?? { start: 0, end: 1 }

@@ -1,4 +1,4 @@
-/** The verdict on the file, and what is wrong with it. */
+/** Shows the verdict on the file and the problem, if there is one. */
 import { byId, fill, make, prose, spelled, type Child } from './dom.ts'
 import { counted, grouped, hex, rounded, size } from './format.ts'
 import { showBytes } from './hex.ts'
@@ -23,10 +23,10 @@ const SOURCES = {
 
 const MISSING: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: files of this model are missing']
 
-/** Rules whose headings say more than their verdicts do. */
+/** Headings for rules whose verdict would say too little. */
 const OWN: Record<string, typeof MISSING> = {
-  'header-magic': ['bad', 'Unknown format: this is no tensor file that can be read, or its first bytes are damaged'],
-  'format-unknown': ['unsure', 'Unknown format: this is no tensor file that can be read'],
+  'header-magic': ['bad', 'Unknown format: zten does not know a tensor file like this, or its first bytes are damaged'],
+  'format-unknown': ['unsure', 'Unknown format: zten does not know a tensor file like this'],
   'index-file': MISSING,
   'gguf-split-file': MISSING,
   'unsupported-shard': MISSING,
@@ -34,7 +34,7 @@ const OWN: Record<string, typeof MISSING> = {
 
 const TOGETHER = 'Choose all files of the model together, or pick or drop its folder. `zten check` finds them by itself.'
 
-/** Advice for this page in the place of that for the command. */
+/** Advice for this page, which replaces the advice for users of the command. */
 const ADVICE: Record<string, string> = {
   'header-magic': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
   'format-unknown': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
@@ -43,18 +43,18 @@ const ADVICE: Record<string, string> = {
   'unsupported-shard': TOGETHER,
 }
 
-/** Rules on all bytes of something: the place is where that begins. */
+/** Rules about all bytes of a component or shard. The offset of the problem is where these bytes begin. */
 const WHOLE = ['digest-mismatch', 'shard-digest']
 
 export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.includes(rule)
 
 /**
- * Returns the name of the sibling file that has the byte of a problem; null for the file itself. A zTensor file lists its shards, and a
- * problem of a shard as a whole is at its place in that list.
+ * Returns the name of the sibling file that has the byte of a problem; null for the file itself. A problem with a whole shard of a
+ * zTensor file is at the entry of the shard in the list of shards.
  */
 export const fileOf = ({ shard, generation, part }: Problem): string | null => generation !== null && part === null ? null : shard
 
-/** The mark and the heading of a problem. */
+/** Returns the mark and the heading for a problem. */
 export const headingOf = ({ rule, verdict }: Problem): [keyof typeof MARKS, string] => OWN[rule ?? ''] ?? HEADINGS[verdict]
 
 export class Verdict {
@@ -75,7 +75,7 @@ export class Verdict {
     this.head('unsure', 'Not validated', name ? make('p', { class: 'file' }, spelled(name)) : null, make('p', {}, message))
   }
 
-  /** The manifest is valid; of the data, nothing is known unless all of it has been read. */
+  /** Shows that the manifest is valid. The data counts as valid only if `whole` is true, because then all of it was read. */
   valid(name: string, file: Session, summary: Summary, whole: boolean): void {
     this.head(whole ? 'valid' : 'unsure',
       whole ? 'Valid: this file keeps every rule of its format' : `The ${headerOf(summary)} is valid; the data has not been read`,
@@ -121,7 +121,7 @@ export class Verdict {
 const row = (name: string, ...value: Child[]): HTMLElement =>
   make('div', {}, make('dt', {}, name), make('dd', {}, ...value))
 
-/** The other files of a model: those that are missing are named first, with `advice` if nothing else has given it. */
+/** Lists the other files of a model, missing files first. Adds advice if `advice` is true. */
 const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | null => {
   if (all.length === 0) return null
   const missing = all.filter(({ size }) => size === null)
@@ -134,10 +134,10 @@ const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | nu
     files.length > NAMED && make('p', { class: 'note' }, `And ${grouped(files.length - NAMED)} more.`))
 }
 
-/** Files, notes and left-out values that are listed, at most. */
+/** The largest number of files, notes and left-out values that are listed. */
 const NAMED = 200
 
-/** What was noticed of a valid file. */
+/** Lists the notes on a valid file. */
 const notes = ({ notes: all, left_out: [names, count] }: Summary): HTMLElement | null => all.length === 0 ? null
   : make('details', { class: 'notes', open: true },
     make('summary', {}, counted(all.length, 'note')),
@@ -154,10 +154,10 @@ const notes = ({ notes: all, left_out: [names, count] }: Summary): HTMLElement |
         make('ul', { class: 'left-out' }, ...names.map(name => make('li', {}, spelled(name)))),
         count > names.length && make('p', { class: 'note' }, `And ${grouped(count - names.length)} more.`))))))
 
-/** The word for what is read first. */
+/** Returns the word for the part of the file that is read first. */
 export const headerOf = ({ generation }: Summary): string => generation ? 'manifest' : 'header'
 
-/** The number of parameters, and how many bytes are of each type. */
+/** Shows the number of parameters, and the number of bytes of each type. */
 const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElement =>
   make('p', { class: 'totals' },
     make('b', {}, parameters === null ? 'more than 2^64 parameters' : counted(parameters, 'parameter'),
@@ -168,7 +168,7 @@ const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElemen
 
 const percent = (part: number): string => part < 0.01 ? '< 1 %' : part > 0.99 ? '> 99 %' : `${Math.round(100 * part)} %`
 
-/** The place of a problem: object, component, byte. */
+/** Shows the location of a problem: object, component and byte. */
 const place = (problem: Problem, file: Session): HTMLElement => {
   const { object_shown: object, ordinal, component_shown: component, part, offset, manifest_start: start, manifest_end: end } = problem
   const text = make('p', { class: 'place' })

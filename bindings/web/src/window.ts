@@ -1,18 +1,18 @@
-/** The bytes of a file, of which a part is held: what was read last, and what is ahead of it. */
+/** A file of which some bytes are held in memory: those that were read last, and those that were read ahead. */
 import type { Reader } from '../../js/src/sources.ts'
 
-/** Bytes that are read at a time once reads have gone on from one to the next so often. */
+/** The number of bytes to read at a time after several reads have followed one another. */
 const AHEAD = 1 << 20
 const STREAK = 2
 
 /** A file that can be read. */
 export interface Opened {
-  /** Where the file was found, from the folder of the first file on. */
+  /** The path at which the file was found, relative to the folder of the first file. */
   path: string
   reader: Reader
-  /** The beginning, as far as that is there already. */
+  /** The first bytes of the file, as far as they have been read already. */
   head: Uint8Array
-  /** Bytes that are read at a time, at least. */
+  /** The smallest number of bytes to read at a time. */
   least: number
 }
 
@@ -20,7 +20,7 @@ export class Window {
   private start = 0
   private bytes: Uint8Array
   private streak = 0
-  /** Bytes of the file that have been read so far. */
+  /** The number of bytes of the file that have been read so far. */
   read: number
 
   constructor(private readonly file: Opened, private readonly onRead: () => void) {
@@ -32,13 +32,13 @@ export class Window {
     return this.file.reader.size
   }
 
-  /** The bytes, where they are held. */
+  /** Returns the bytes if they are held in memory. */
   held(start: number, end: number): Uint8Array | undefined {
     const from = start - this.start
     return from >= 0 && end - this.start <= this.bytes.length ? this.bytes.subarray(from, from + end - start) : undefined
   }
 
-  /** The bytes at once. */
+  /** Returns the bytes, which are read synchronously if they are not held. */
   now(start: number, end: number): Uint8Array {
     const { readSync } = this.file.reader
     if (!readSync) throw new Error('the file has to be waited for')
@@ -48,7 +48,7 @@ export class Window {
     return this.hold(from, readSync(from, to), start, end)
   }
 
-  /** The bytes, which have to be waited for if they are not held. */
+  /** Returns the bytes, which are read asynchronously if they are not held. */
   async later(start: number, end: number): Promise<Uint8Array> {
     const held = this.held(start, end)
     if (held) return held
@@ -56,7 +56,7 @@ export class Window {
     return this.hold(from, await this.file.reader.read(from, to), start, end)
   }
 
-  /** The range that is read for bytes that are not held. */
+  /** Returns the range to read for bytes that are not held. */
   private around(start: number, end: number): [number, number] {
     const { size, file: { least } } = this
     this.streak = start > this.start && start <= this.start + this.bytes.length ? this.streak + 1 : 0

@@ -1,4 +1,4 @@
-/** The worker: holds one file open, with its sibling files, and answers what is asked about it, one question after the other. */
+/** The worker, which has one file and its sibling files open, and answers one question after the other about them. */
 import type { Asked } from '../../js/src/instance.ts'
 import { nameOfUrl } from '../../js/src/url.ts'
 import { Guest, type Border } from './guest.ts'
@@ -7,18 +7,18 @@ import type { Opened } from './window.ts'
 
 declare const self: DedicatedWorkerGlobalScope
 
-/** Milliseconds between two reports of progress. */
+/** The number of milliseconds between two reports of progress. */
 const PACE = 100
 
 /** A way to read files of one kind. */
 export interface Way {
   border(guest: Guest): Border
   open(): Promise<{ file: Opened; known: Known }>
-  /** Finds a sibling file. */
+  /** Finds a sibling file. Returns `undefined` if it does not exist. */
   find(asked: Asked): Promise<Opened | undefined>
 }
 
-/** Serves a file, in the way that there is for it. */
+/** Serves a file in the way that `way` returns for it. */
 export const serve = (way: (start: Start) => Way): void => {
   let guest: Guest | undefined
   let current = 1
@@ -41,7 +41,7 @@ export const serve = (way: (start: Start) => Way): void => {
     answer(0, guest.name(start.name), null)
     const { file, known } = await open()
     reply({ known })
-    // The end of the name tells formats that have no magic, whatever is asked of a server.
+    // The end of the name identifies formats without a magic, whatever query is sent to a server.
     const path = 'file' in start.subject ? start.subject.file.name : nameOfUrl(new URL(start.subject.url))
     const said = await guest.open(file, path, find, onRead)
     reply({ siblings: guest.siblings })

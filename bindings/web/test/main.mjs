@@ -1,4 +1,4 @@
-// Compares the page that cannot connect to anything with the corpus and the command.
+// Compares the page that makes no connections with the corpus and the command.
 //
 //   node test/main.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
@@ -14,17 +14,17 @@ const folder = mkdtempSync(join(tmpdir(), 'zten-web-'))
 const files = under => readdirSync(corpus + under).filter(file => file.endsWith('.zt'))
   .map(file => `${corpus}${under}/${file}`)
 
-/** Up to two files that break each rule, without options. */
+/** Returns up to two files that break each rule without options. */
 const rejected = () => {
   const [, ...lines] = readFileSync(`${corpus}reject/index.tsv`, 'utf8').trimEnd().split('\n')
   const chosen = new Map()
   for (const line of lines) {
     const [file, rule, offset, object, component, , options] = line.split('\t')
-    // Generation 2 is read.
+    // Files that need an option are left out.
     if (options !== '-') continue
     const row = { file, rule, offset, object, component }
     const rows = chosen.get(rule) ?? []
-    // The first, and the last of another kind.
+    // The first file for the rule, and the last file of another kind.
     chosen.set(rule, rows.length === 0 ? [row] : [rows[0], row])
   }
   return [...chosen.values()].flat()
@@ -53,7 +53,7 @@ await test('invalid files: rule, sentence, names, byte and mark', async () => {
     }
     if (offset === null) continue
     if (/^(digest-mismatch|shard-digest)$/.test(row.rule)) {
-      // It is of all bytes: none is at fault more than another.
+      // The rule is about all bytes, so no single byte is marked.
       assert.deepEqual(shown.marks, [], row.file)
       continue
     }
@@ -94,7 +94,7 @@ await test('valid files: verdict and number of tensors', async () => {
   }
 })
 
-/** The statistics that are shown of the component at that place. */
+/** Returns the statistics that the page shows for a component. */
 const statistics = async part => {
   await page.waitForFunction(part => document.querySelectorAll('.numbers')[part]?.querySelector('table'), part)
   return page.evaluate(part => Object.fromEntries(
@@ -127,16 +127,16 @@ await test('statistics of every type', async () => {
       const shown = await statistics(0)
       const text = run('cat', '--json', path, object.name).toString()
       const number = value => Number(value.$float ?? value)
-      // Complex elements are shown as magnitudes.
+      // Complex elements are shown as their magnitudes.
       const values = [JSON.parse(text).elements].flat(object.shape.length)
         .map(value => Array.isArray(value) ? Math.hypot(...value.map(number)) : number(value))
       const finite = values.filter(Number.isFinite)
-      // The digits of a narrow float tell it from others of its type, and are not all that it has.
+      // The command prints as many digits as tell a narrow float from its neighbors, so the printed value is not exact.
       const half = { f16: 2 ** -11, bf16: 2 ** -8, f8_e4m3fn: 2 ** -4, f8_e5m2: 2 ** -3, f8_e4m3fnuz: 2 ** -4, f8_e5m2fnuz: 2 ** -3 }
       const apart = (half[object.components[0].dtype] ?? 0) * Math.max(...finite.map(Math.abs))
       assert.equal(shown.elements, values.length.toLocaleString('en'), object.name)
       if (finite.length > 0) {
-        // A square root may be rounded in another way.
+        // A square root may be rounded differently.
         const near = file.endsWith('complex') ? 1e-15 : 0
         const same = (shown, wanted) =>
           assert.ok(Math.abs(shown - wanted) <= near * wanted, `${file} ${object.name}: ${shown}, ${wanted}`)
@@ -185,7 +185,7 @@ await test('digests are verified when asked', async () => {
 })
 
 await test('NumPy files are those of the command', async () => {
-  // The command prints void for a type that NumPy has no name for, and the page its name.
+  // For a type that NumPy has no name for, the command writes a void type, and the page writes the name of an integer type.
   const renamed = name => name === 't_bf16' ? ["'<V2'", "'<u2'"] : ['', '']
   for (const file of ['dense_all', 'fp8']) {
     const path = `${corpus}accept/1.2.3/${file}.zt`
@@ -229,7 +229,7 @@ await test('8 GB open with less than 1 MiB; work can be stopped', async () => {
   assert.ok(shown.read > 0 && shown.read < 1 << 20, `${shown.read} bytes were read`)
   assert.match(await page.textContent('#read'), /The file has 8,000,000,\d{3} bytes/)
   await choose(page, 0)
-  // The first values are read by themselves.
+  // The first values are read without a click.
   await page.waitForSelector('.elements td')
   const before = (await verdict(page)).read
   assert.ok(before < 1 << 20, `${before} bytes were read`)
@@ -251,7 +251,7 @@ await test('a narrow page does not scroll sideways', async () => {
   await page.setViewportSize({ width: 1000, height: 1200 })
 })
 
-/** Rules that only the other files of a model can show. */
+/** Rules that are broken only together with the other files of a model. */
 const BESIDE = ['index-file', 'gguf-split-file']
 
 await test('every format that is read opens, with the verdict of the command', async () => {
@@ -277,7 +277,7 @@ await test('every format that is read opens, with the verdict of the command', a
         } else if (!['header-magic', 'format-unknown'].includes(checked.rule)) {
           const headings = { invalid: /^✗Invalid/, unsupported: /^\?Unsupported/, limit: /^\?Limit exceeded/ }
           assert.match(shown.heading, headings[checked.verdict], file)
-          // The advice is shown.
+          // The page shows the advice.
           assert.match(await page.textContent('#verdict dl'), /what to do\S/, file)
         }
         if (checked.offset !== null) assert.equal(shown.offset, `0x${checked.offset.toString(16)}`, file)
@@ -292,7 +292,7 @@ await test('every format that is read opens, with the verdict of the command', a
 
 await test('a checkpoint of PyTorch: tensors that share bytes are counted once', async () => {
   await open(page, `${corpus}other/torch/accept/views.pt`)
-  // Members have headers and paddings; all tensors are of one storage of 8 bytes.
+  // Members of the archive have headers and padding, and all tensors share one storage of 8 bytes.
   assert.match(await page.textContent('#map-legend'), /blob 8 bytes/)
   assert.equal((await verdict(page)).objects, '6 tensors')
   await open(page, `${corpus}other/torch/accept/module.pt`)
@@ -313,7 +313,7 @@ await test('a file of no format that is known is told which are read', async () 
   assert.match(await page.textContent('#verdict'), /safetensors, GGUF, \.npy, \.npz and PyTorch/)
 })
 
-/** A safetensors file of those names, each of 4 × 6 numbers, as a zTensor file. */
+/** Writes a zTensor file with tensors called `names`, each of 4 × 6 numbers. */
 const model = (name, names) => {
   const tensors = names.map((name, at) => [name, { dtype: 'F32', shape: [4, 6], data_offsets: [at * 96, at * 96 + 96] }])
   const header = Buffer.from(JSON.stringify(Object.fromEntries(tensors)))
@@ -326,7 +326,7 @@ const model = (name, names) => {
   return to
 }
 
-/** Numbers that are distributed about as weights are, the same each time; those of norms are near 1. */
+/** Returns reproducible numbers that are distributed roughly like weights. The weights of norms are close to 1. */
 const weights = ([, { dtype, shape }]) => {
   let state = 7
   const random = () => (state = (state * 48_271) % 0x7fff_ffff) / 0x7fff_ffff
@@ -335,7 +335,7 @@ const weights = ([, { dtype, shape }]) => {
   return Buffer.from(dtype === 'F32' ? numbers.buffer : Uint16Array.from(new Uint32Array(numbers.buffer), bits => bits >>> 16).buffer)
 }
 
-/** A language model in safetensors: of 206 MiB and all zeros, which take no room on disk, or a small one of random weights. */
+/** Writes a language model in safetensors: 206 MiB of zeros in a sparse file, or a small model with random weights. */
 const language = small => {
   const [hidden, inner, words, layers] = small ? [48, 128, 256, 6] : [512, 2048, 32_000, 18]
   const layer = at => [
@@ -353,7 +353,7 @@ const language = small => {
     end += shape.reduce((product, size) => product * size, dtype === 'F32' ? 4 : 2)
     return [name, { dtype, shape, data_offsets: [start, end] }]
   })
-  // In the order in which such files have them: 0, 1, 10, 11, 2.
+  // The tensors are in the order that such files have: 0, 1, 10, 11, 2.
   const header = Buffer.from(JSON.stringify(Object.fromEntries(tensors.sort(([one], [other]) => one < other ? -1 : 1))))
   const path = join(folder, small ? 'small.safetensors' : 'model.safetensors')
   const length = Buffer.alloc(8)
@@ -393,10 +393,10 @@ await test('layers are folded, in natural order', async () => {
   assert.deepEqual(await rows(), ['lm_head.weight', '▾model.', 'embed_tokens.weight', '▸layers.0–17.', 'norm.weight'])
   await page.click('#row-3')
   assert.deepEqual((await rows()).slice(3, 22), ['▾layers.0–17.', ...Array.from({ length: 18 }, (_, at) => `▸${at}.`)])
-  // A group opens to what is in it, whatever it is folded into.
+  // Opening a group shows its content, even if the group is folded into another.
   await page.click('#row-6')
   assert.equal((await rows())[7], 'input_layernorm.weight')
-  // Search results stay open when the search is over.
+  // Search results stay open after the search has been cleared.
   await page.fill('#search', 'layers.9.mlp.up')
   await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
   await page.fill('#search', '')
@@ -444,7 +444,7 @@ await test('list and detail stand side by side where there is room, and else the
     assert.ok(detail.top < 600 && detail.bottom > 0, `${width}: the detail is at ${detail.top}`)
     assert.equal(back, !beside)
     if (beside) continue
-    // At the top, or as far up as the page goes.
+    // The element is at the top, or as far up as the page can scroll.
     const end = await page.evaluate(() => scrollY + innerHeight >= document.documentElement.scrollHeight - 1)
     assert.ok(detail.top > -60 && (end || detail.top < 60), `${width}: the detail is at ${detail.top}`)
     await page.click('.back')
@@ -472,7 +472,7 @@ await test('the map follows the list, and the list the map', async () => {
   assert.match(await caption(), /^blob of t_f32 \/ data/)
   states.add(await drawn())
   assert.deepEqual(await page.$$eval('.row.chosen', rows => rows.map(row => row.id)), ['row-3'])
-  // The byte under the pointer is described; without one, the selection.
+  // The page describes the byte under the pointer, and without a pointer the selected byte.
   await page.evaluate(() => scrollTo(0, 0))
   const { x, y, width } = await page.$eval('#map', map => map.getBoundingClientRect().toJSON())
   await page.mouse.move(x + width - 1, y + 10)
@@ -486,7 +486,7 @@ await test('the map follows the list, and the list the map', async () => {
   await page.keyboard.press('ArrowRight')
   states.add(await drawn())
   assert.equal(states.size, 4)
-  // An object that breaks a rule has its own color.
+  // An object that breaks a rule has a color of its own.
   await open(page, `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`)
   const red = await page.$eval('#map', map => {
     const bad = getComputedStyle(document.documentElement).getPropertyValue('--bad').trim()
@@ -525,7 +525,7 @@ await test('values of a slice are those of the command', async () => {
   await choose(page, 0)
   await page.waitForSelector('.elements td')
   assert.equal((await shown()).length, 1)
-  // No more of a large array is read than is shown.
+  // Of a large array, only the shown elements are read.
   await open(page, language())
   await choose(page, 0)
   await page.waitForSelector('.elements td')
@@ -554,7 +554,7 @@ await test('the page by keyboard alone', async () => {
   const press = async (...keys) => {
     for (const key of keys) await page.keyboard.press(key)
   }
-  /** Goes on to an element by Tab: all on the way show that they have the focus. */
+  /** Moves the focus to an element with Tab. Each element on the way must show that it has the focus. */
   const reach = async (selector, key = 'Tab') => {
     for (let steps = 0; steps < 40; steps++) {
       await press(key)
@@ -635,7 +635,7 @@ await test('an empty page says what it is for, and has a sample', async () => {
   assert.ok(!await page.isVisible('#purpose'))
 })
 
-/** The pages that are looked at: a name, a file, and the text by which an object is found in the list, if one is opened. */
+/** The views to compare: a name, a file, and a text by which an object is found in the list, if one is opened. */
 const PAGES = [
   ['empty'],
   ['valid', `${corpus}accept/1.2.3/dense_all.zt`, 't_f32'],
@@ -655,7 +655,7 @@ const PAGES = [
     `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`, language(true)], 't_f32'],
 ]
 
-/** Shows one of the pages, in that width and those colors. */
+/** Shows one of the views in a given width and color scheme. */
 const look = async ([, path, text], [width, colorScheme]) => {
   await page.setViewportSize({ width, height: 900 })
   await page.emulateMedia({ colorScheme })
@@ -666,7 +666,7 @@ const look = async ([, path, text], [width, colorScheme]) => {
   await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
   await page.waitForFunction(() => document.querySelector('#work').hidden)
   await page.fill('#search', '')
-  // The pointer stands over nothing, and all that was drawn is seen.
+  // The pointer is over no element, and everything has been drawn.
   await page.mouse.move(0, 0)
   await page.evaluate(() => {
     document.activeElement.blur()
@@ -681,7 +681,7 @@ await test('pictures of the page at every width, to be looked at, and no rule of
   const shots = `${root}bindings/web/dist/pictures`
   mkdirSync(shots, { recursive: true })
   const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
-  // The policy of the page lets no script of others in: it is put in by the browser.
+  // The policy of the page forbids foreign scripts, so the browser injects this one.
   const session = await page.context().newCDPSession(page)
   const found = []
   for (const one of PAGES) {

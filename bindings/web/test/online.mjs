@@ -1,4 +1,4 @@
-// The page that may read addresses: what it asks of a server, and what it says of one that errs.
+// Tests of the page that may read from addresses: the requests that it sends, and its messages about servers that err.
 //
 //   node test/online.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
@@ -17,7 +17,7 @@ const { server, asked, now, url } = await serve(path =>
 const { browser, page, index, requests } = await launch('online.html', '--host-resolver-rules=MAP example.org 127.0.0.1')
 const { origin, port } = new URL(url)
 
-/** Begins to open an address. */
+/** Starts to open an address. */
 const begin = async address => {
   asked.length = 0
   await page.evaluate(() => { document.body.dataset.state = 'waiting' })
@@ -25,7 +25,7 @@ const begin = async address => {
   await page.click('#address button')
 }
 
-/** Opens an address and waits until the page is done. */
+/** Opens an address, and waits until the page is done. */
 const openUrl = async address => {
   await begin(address)
   await page.waitForFunction(() => document.body.dataset.state === 'done')
@@ -54,7 +54,7 @@ await test('the verdict is that of the file', async () => {
     const [{ verdict }] = json('check', '--json', `${corpus}${file}.zt`)
     assert.equal(heading.slice(1).startsWith(verdict === 'valid' ? 'Valid' : 'Invalid'), true, `${file}: ${heading}`)
     assert.equal(await page.textContent('#verdict .file'), `${origin}/${file}.zt`)
-    // A small file comes with its size.
+    // The request for the size of a small file returns its content, too.
     assert.equal(asked.length, 1, file)
     const { size } = statSync(`${corpus}${file}.zt`)
     assert.equal(await page.textContent('#read'), `Bytes read: ${size.toLocaleString('en')}. The file has ${size.toLocaleString('en')} bytes.`)
@@ -90,10 +90,10 @@ await test('an index is opened with the files beside it on the server, and missi
   assert.equal(split.heading.slice(1, 6), 'Valid')
   const shards = await openUrl(`${url}v2/shards/dense.zt`)
   assert.deepEqual([shards.heading.slice(1, 6), shards.rule], ['Valid', null])
-  // A query may be a signature for one file.
+  // A query may be a signature for one file, so it is not used for other files.
   const signed = await openUrl(`${url}other/index/accept/two.index.json?key=1`)
   assert.deepEqual([signed.rule, [...new Set(asked.map(({ path }) => path.split('/').at(-1)))]], ['index-file', ['two.index.json']])
-  // A name with characters that are escaped in addresses.
+  // A name with characters that addresses escape.
   mkdirSync(join(folder, 'a b'))
   for (const number of [1, 2]) copyFileSync(`${corpus}other/gguf/accept/two-0000${number}-of-00002.gguf`, join(folder, 'a b', `x y-0000${number}-of-00002.gguf`))
   assert.equal((await openUrl(`${url}a%20b/x%20y-00001-of-00002.gguf`)).heading.slice(1, 6), 'Valid')
@@ -115,7 +115,7 @@ await test('8 GB open with two requests and less than 1 MiB; work can be stopped
   assert.match(await page.textContent('figcaption'), /^Values, 1,000,000 × 8,000.*Sampled: 160 rows/)
   assert.ok(asked.length <= 162, `${asked.length} requests`)
   await cancelStatistics(page)
-  // Nothing is read ahead any more: while another thing is drawn, there are no requests but for that.
+  // Reading ahead has stopped: while another tensor is drawn, all requests are for its bytes.
   asked.length = 0
   await page.click('button:text("Draw")')
   await page.waitForSelector('.picture canvas')
@@ -140,13 +140,13 @@ await test('what is read in one go is read ahead', async () => {
   const whole = asked.filter(({ path }) => path === '/whole.zt')
   const ranges = whole.map(({ range }) => range).join()
   const length = sizes.whole
-  // The beginning, the end, three to see that reads go on, then a mebibyte each.
+  // One request each for the beginning and the end, three until reads count as sequential, and then one for each MiB.
   assert.ok(whole.length <= 5 + Math.ceil(length / (1 << 20)), ranges)
   assert.ok(sentOf(whole) <= length + 3 * 65_536, `${ranges} of ${length} bytes`)
   assert.equal(shown.read, sentOf(whole))
 })
 
-/** Faults of a server, and the messages that the page shows for them. */
+/** The faults of a server, and the message for each. */
 const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/, shifts: /gave the range/,
   less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes|bytes, expected|reached/,
@@ -156,7 +156,7 @@ const LIES = {
 
 await test('servers that err', async () => {
   for (const [how, message] of Object.entries(LIES)) {
-    // From the first reply on, and while the file is validated.
+    // The server errs from the first reply on, or while the file is validated.
     for (const from of [0, 100_000]) {
       const shown = await openUrl(`${url}whole.zt?how=${how}&from=${from}`)
       assert.deepEqual([shown.kind, shown.rule], ['unsure', null], `${how}, from ${from}: ${shown.text}`)
@@ -167,7 +167,7 @@ await test('servers that err', async () => {
     }
   }
   assert.match((await openUrl(`${url}missing`)).text, /status 404/)
-  // The page is none the worse.
+  // After an error, the page works as before.
   assert.equal((await openUrl(`${url}whole.zt`)).kind, 'valid')
 })
 
@@ -183,7 +183,7 @@ await test('a server that never answers can be stopped', async () => {
 await test('redirects are followed where the policy allows', async () => {
   const other = `http://localhost:${port}/whole.zt`
   assert.equal((await openUrl(`${url}whole.zt?how=redirects&to=${other}`)).kind, 'valid')
-  // It would be reached: names are resolved for this test.
+  // Names are resolved for this test, so the page could reach this server if it followed the redirect.
   const shown = await openUrl(`${url}whole.zt?how=redirects&to=http://example.org:${port}/whole.zt`)
   assert.match(shown.text, /could not be reached/)
   assert.equal(asked.length, 1)
@@ -236,7 +236,7 @@ await test('files of this machine stay there', async () => {
 await test('a browser that cannot suspend WebAssembly says so', async () => {
   const old = await browser.newPage()
   await old.addInitScript(() => {
-    // Workers begin with the same: theirs is taken away in front of their script.
+    // Workers have the same interfaces, so they are removed before the script of a worker runs.
     const Real = Blob
     globalThis.Blob = function (parts, options) {
       return new Real(options?.type === 'text/javascript' ? ['delete WebAssembly.Suspending;', ...parts] : parts, options)
@@ -258,7 +258,7 @@ await test('a narrow page does not scroll sideways', async () => {
   await page.screenshot({ path: `${root}bindings/web/dist/online.png` })
 })
 
-/** A page without what is packed into it. */
+/** Returns the code of a page without the data that is packed into it. */
 const code = name => readFileSync(new URL(located(name)), 'utf8').replaceAll(/[A-Za-z0-9+/=]{2000,}|["`]\d+:[^"`]{2000,}["`]/g, '')
 
 await test('the page that cannot connect has no code for it', () => {

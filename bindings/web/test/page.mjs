@@ -1,9 +1,9 @@
-// The page in a headless Chromium, as a person has it: opened from a folder.
+// Runs the page in a headless Chromium as a user would: opened from a folder.
 import assert from 'node:assert/strict'
 import { pathToFileURL } from 'node:url'
 import { browse, root } from '../../js/test/harness.mjs'
 
-/** The address of a page. */
+/** Returns the address of a page. */
 export const located = name => pathToFileURL(`${root}bindings/web/dist/${name}`).href
 
 /** Starts the browser. Returns the page, with its requests and errors. */
@@ -21,14 +21,14 @@ export const launch = async (name, ...args) => {
   return { browser, page, index, requests, errors }
 }
 
-/** Opens a file and waits until the page is done. */
+/** Opens a file, and waits until the page is done. */
 export const open = async (page, path) => {
   await page.evaluate(() => { document.body.dataset.state = 'waiting' })
   await page.setInputFiles('#file', path)
   await page.waitForFunction(() => document.body.dataset.state === 'done')
 }
 
-/** The verdict, as the page shows it. */
+/** Returns the verdict that the page shows. */
 export const verdict = page => page.evaluate(() => {
   const text = selector => document.querySelector(selector)?.textContent ?? null
   return {
@@ -59,7 +59,7 @@ export const cancelStatistics = async page => {
   assert.equal(await page.textContent('#object h2'), 'zeros')
 }
 
-/** Opens an object by its place among the lines of the list. */
+/** Opens an object by the index of its line in the list. */
 export const choose = async (page, line) => {
   await page.evaluate(() => { document.querySelector('#object').hidden = true })
   // On a busy machine, the page may redraw the list after the line has been found and before it is clicked. The click is then

@@ -1,4 +1,5 @@
-// The page with models in several files, folders and several models; and what it says of states, notes and values.
+// Tests of the page with models in several files, with folders and with several models, and of the states, notes and values
+// that it shows.
 //
 //   node test/several.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
@@ -12,7 +13,7 @@ const { browser, page, requests, errors, index } = await launch('index.html')
 const folder = mkdtempSync(join(tmpdir(), 'zten-web-'))
 let folders = 0
 
-/** A new folder with copies of files. Returns its path. */
+/** Copies files to a new folder, and returns its path. */
 const copied = (...paths) => {
   const into = join(folder, String(++folders))
   mkdirSync(into)
@@ -20,7 +21,7 @@ const copied = (...paths) => {
   return into
 }
 
-/** The files beside a file to which it may refer. */
+/** Returns the files in the folder of a file to which it may refer. */
 const beside = path => {
   const under = dirname(path)
   const stem = basename(path).replace(/(-00001-of-\d+)?\.\w+$/, '')
@@ -29,14 +30,14 @@ const beside = path => {
   return readdirSync(under).map(name => join(under, name)).filter(other => other !== path && own(basename(other)))
 }
 
-/** Files that refer to others. */
+/** Returns the files of the corpus that refer to other files. */
 const roots = () => [
   ...readdirSync(`${corpus}other/index/accept`).filter(name => name.endsWith('.json')).map(name => `${corpus}other/index/accept/${name}`),
   ...['accept', 'reject'].flatMap(kind => readdirSync(`${corpus}other/gguf/${kind}`).filter(name => /-00001-of-/.test(name)).map(name => `${corpus}other/gguf/${kind}/${name}`)),
   ...readdirSync(`${corpus}v2/shards`).filter(name => name.endsWith('.zt') && !/-(s|t|a|bb)\.zt$/.test(name)).map(name => `${corpus}v2/shards/${name}`),
 ]
 
-/** The list of other files that is shown: each with its size or the word `missing`. */
+/** Returns the list of other files that the page shows, each with its size or the word `missing`. */
 const siblings = () => page.$$eval('.siblings li', items => items.map(item => [item.querySelector('bdi').textContent, item.querySelector(':scope > span').textContent]))
 
 await test('the verdict on a model in several files is that of the command', async () => {
@@ -86,13 +87,13 @@ await test('tensors in sibling files are drawn, shown, summed up and saved', asy
   assert.equal(shown.rule, 'index-range')
   assert.match(await page.textContent('.place'), /^in the file bb in w \/ indices at byte 4,100/)
   assert.equal(shown.marks.length > 0 && Number.parseInt(shown.lines[3], 16), 4096)
-  // One of a shard as a whole is where the file lists it.
+  // A fault of a whole shard is at the entry of the shard in the file.
   const longer = `${corpus}v2/shards/shard-length--v2-longer.zt`
   await open(page, [longer, ...beside(longer)])
   const listed = await verdict(page)
   assert.equal(listed.rule, 'shard-length')
   assert.equal(listed.marks[0], readFileSync(longer)[Number(listed.offset)].toString(16).padStart(2, '0'))
-  // A byte of a file that is not there is not shown.
+  // A byte of a file that does not exist cannot be shown.
   await open(page, `${corpus}v2/shards/dense.zt`)
   const absent = await verdict(page)
   assert.deepEqual([absent.rule, absent.marks], ['unsupported-shard', []])
@@ -114,14 +115,14 @@ await test('missing files are named, whatever refers to them', async () => {
     assert.deepEqual(missing, wanted)
     assert.match(await page.textContent('#verdict'), /Choose all files of the model together, or pick or drop its folder/)
   }
-  // What is there is listed, and what is missing is said at the tensor.
+  // Tensors in existing files are listed, and a missing file is mentioned at its tensors.
   await open(page, `${corpus}v2/shards/dense.zt`)
   await choose(page, 0)
   assert.match(await page.textContent('.component'), /in a file that was not found/)
   assert.equal(await page.$('#slice'), null)
 })
 
-/** The lines of the list of files: the mark, the path, and what is said about it. */
+/** Returns the lines of the list of files: the mark, the path, and the description. */
 const lines = async () => {
   await page.waitForFunction(() => !document.querySelector('#files .mark:empty'))
   return page.$$eval('#files li', items => items.map(item => [...item.querySelectorAll('span')].slice(0, 3).map(span => span.textContent)))
@@ -157,7 +158,7 @@ await test('a folder: models with their parts, and unrelated files each by itsel
     ['✗', `${name}/wrong.zt`, 'footer-magic'],
   ])
   assert.match(await page.textContent('#files h2'), /^6 files/)
-  // The first is shown, and then the one that is chosen.
+  // The first file is shown, and after a click the chosen file.
   assert.equal((await verdict(page)).objects, '2 tensors')
   await page.evaluate(() => { document.body.dataset.state = 'waiting' })
   await page.click('#files li:nth-child(2) button')
@@ -195,7 +196,7 @@ await test('several files are dropped as well as picked', async () => {
 await test('names of files and notes are text, never markup', async () => {
   const html = '<img src=x onerror=alert(1)>'
   const into = copied()
-  // In a name, there is no slash.
+  // The name of a file must not contain a slash.
   const part = `${html}.safetensors`
   writeFileSync(join(into, `${html}.index.json`), JSON.stringify({ weight_map: { [html]: part, '\u202eb': 'b.safetensors' } }))
   copyFileSync(two[1], join(into, `${html}.safetensors`))
@@ -244,7 +245,7 @@ await test('notes are those of the command, with rule and advice, and name the v
   assert.deepEqual(await page.$$eval('.left-out li', items => items.map(item => item.textContent)), ['"value" (.)'])
 })
 
-/** What the table of values shows. */
+/** Returns the table of values that the page shows. */
 const cells = async () => {
   await page.waitForSelector('.elements td')
   return page.$$eval('.elements tbody tr', rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent)))
@@ -257,7 +258,7 @@ await test('entries of sparse tensors: coordinates and values, in parts', async 
   const [{ objects }] = json('ls', '--json', path)
   const line = objects.findIndex(({ name }) => name === 'csr_f32')
   await choose(page, line)
-  // As in the documentation of the library.
+  // The values are those in the documentation of the library.
   assert.deepEqual(await cells(), [['0', '0', '-1.25'], ['0', '2', '-0.75'], ['2', '1', '-0.25'], ['2', '3', '0.25']])
   assert.equal(await page.textContent('#slice-note'), '4 entries; all other elements are 0.')
   assert.deepEqual(await page.$$eval('.elements thead th', heads => heads.map(head => head.textContent)), ['row', 'column', 'value'])
@@ -277,7 +278,7 @@ await test('entries of sparse tensors: coordinates and values, in parts', async 
   assert.ok((await cells()).length > 0)
 })
 
-/** Flattens what the command prints, as numbers. */
+/** Flattens the output of the command to numbers. */
 const numbers = value => Array.isArray(value) ? value.flatMap(numbers) : [Number(value.$float ?? value)]
 
 await test('values of quantized tensors are those of the command', async () => {
@@ -303,11 +304,11 @@ await test('values of quantized tensors are those of the command', async () => {
   await open(page, `${corpus}accept/1.2.3/quantized_group.zt`)
   await page.fill('#search', 'q_proj')
   await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
-  // As in the documentation of the library.
+  // The value is that in the documentation of the library.
   assert.equal(Number((await cells())[0][0]), Math.fround(-1.25 * (13 + 1.25)))
 })
 
-/** A GGUF file with one tensor of Q8_0 of that shape, all zeros, which take no room on disk. */
+/** Writes a GGUF file with one tensor of Q8_0 that has all zeros, as a sparse file. */
 const quantized = (path, columns, rows) => {
   const word = (value, bytes = 8) => {
     const item = Buffer.alloc(bytes)

@@ -1,4 +1,4 @@
-// A large file that takes no room on disk: all zeros but its first and last bytes.
+// Writes a large sparse file, whose bytes are zeros except for the first and last ones.
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 
 const text = text => Buffer.concat([Buffer.from([0x60 + text.length]), Buffer.from(text)])
@@ -11,7 +11,7 @@ const map = entries => Buffer.concat([Buffer.from([0xa0 + entries.length]),
   ...entries.flatMap(([key, value]) => [text(key), value])])
 const array = items => Buffer.concat([Buffer.from([0x80 + items.length]), ...items])
 
-/** Writes a matrix of bytes: how many the file has. */
+/** Writes a matrix of bytes. Returns the size of the file. */
 export const write = (path, rows = 1_000_000, columns = 8_000) => {
   const length = rows * columns
   const manifest = map([

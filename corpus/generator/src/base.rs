@@ -1,4 +1,4 @@
-//! The files that cases start from: right in every respect.
+//! The valid files that cases start from.
 
 use crate::cbor::{Item, array, fields, keyed, text, uint, uints};
 use crate::file::File;
@@ -187,7 +187,7 @@ pub fn words(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Bytes that count up from 1, so that no two neighbors look alike.
+/// Returns bytes that count up from 1, so that no two adjacent bytes are equal.
 pub fn ramp(length: usize) -> Vec<u8> {
     (1..=250).cycle().take(length).collect()
 }

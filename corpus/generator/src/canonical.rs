@@ -5,7 +5,7 @@ use crate::cbor::{Item, fields, map, sort, sorted_map, text, uint, uints};
 use crate::file::File;
 use crate::sha256::sha256;
 
-/// A component and what it holds.
+/// A component and its content.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     role: String,
@@ -14,7 +14,7 @@ pub(crate) struct Part {
     at: Option<usize>,
 }
 
-/// A component of that storage type.
+/// Returns a component with the storage type `dtype`.
 pub(crate) fn part(role: &str, dtype: &str, bytes: &[u8]) -> Part {
     let fields = vec![(text("dtype"), text(dtype))];
     Part { role: role.to_owned(), fields, bytes: bytes.to_vec(), at: None }
@@ -32,14 +32,14 @@ impl Part {
         self.field("type", text(name))
     }
 
-    /// Sets the offset, which is else the end of the part before.
+    /// Sets the offset. Without this call, the component begins where the previous one ends.
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.at = Some(offset);
         self
     }
 }
 
-/// An object and what it holds.
+/// An object and its content.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensor {
     name: String,
@@ -47,7 +47,7 @@ pub(crate) struct Tensor {
     parts: Vec<Part>,
 }
 
-/// An object of that shape and format.
+/// Returns an object with this name, shape and format.
 pub(crate) fn tensor(name: &str, shape: &[u64], format: &str, parts: Vec<Part>) -> Tensor {
     let fields = vec![(text("shape"), uints(shape)), (text("format"), text(format))];
     Tensor { name: name.to_owned(), fields, parts }
@@ -70,14 +70,14 @@ impl Tensor {
         self
     }
 
-    /// Sets the offset of its components.
+    /// Sets the offset of all components of the object.
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.parts = self.parts.into_iter().map(|part| part.at(offset)).collect();
         self
     }
 }
 
-/// A canonical file.
+/// Returns a canonical file.
 pub(crate) fn canonical(attributes: Option<Item>, mut tensors: Vec<Tensor>) -> File {
     tensors.sort_by_key(|tensor| text(&tensor.name).encode().bytes);
     for tensor in &mut tensors {
@@ -86,8 +86,8 @@ pub(crate) fn canonical(attributes: Option<Item>, mut tensors: Vec<Tensor>) -> F
     in_order(attributes, tensors)
 }
 
-/// A file that is canonical in all but the order of objects and components, which is the given
-/// one, in the manifest and in the data.
+/// Returns a file that is canonical except for the order of its objects and components: the manifest and the data have the given
+/// order.
 pub(crate) fn in_order(attributes: Option<Item>, tensors: Vec<Tensor>) -> File {
     let (mut blobs, mut cursor, mut end) = (Vec::new(), 64, 64);
     let mut objects = Vec::new();

@@ -1,4 +1,4 @@
-//! The cases, by theme.
+//! All cases, by theme.
 
 mod accepted;
 mod blocks;
@@ -36,7 +36,7 @@ mod values;
 
 use crate::table::Table;
 
-/// Every case.
+/// Adds every case.
 pub(crate) fn all(table: &mut Table) {
     accepted::cases(table);
     unsupported::cases(table);

@@ -1,54 +1,53 @@
-//! A tiny CBOR builder that can also build wrong CBOR on purpose.
+//! A small CBOR builder that can also write invalid CBOR.
 //!
-//! A manifest is a tree of [`Item`]s. Cases change the tree by path, put a [`marked`] item where
-//! the error is expected, and the encoder says at which byte, and in which part, that mark came to
-//! lie.
+//! A manifest is a tree of [`Item`]s. Cases change the tree by path, and put a [`marked`] item where the error is expected. The
+//! encoder reports the offset of the mark and the way to it.
 
 /// The encoding of the head of a map or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// The right count in the shortest form.
+    /// The right count in its shortest encoding.
     Shortest,
-    /// The right count in eight bytes, which is legal and not the shortest form.
+    /// The right count in eight bytes, which is valid CBOR but not its shortest encoding.
     Wide,
-    /// No count, and a break at the end.
+    /// An indefinite length, with a break at the end.
     Indefinite,
-    /// Another count than there are entries.
+    /// A count that differs from the number of entries.
     Claim(u64),
 }
 
-/// One CBOR item, or bytes that stand in its place.
+/// A CBOR item, or bytes in place of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Bytes as they are: a scalar, a string, or nonsense.
+    /// Bytes as they are: a scalar, a string, or invalid CBOR.
     Raw(Vec<u8>),
     /// An array.
     Array(Head, Vec<Item>),
     /// A map.
     Map(Head, Vec<(Item, Item)>),
-    /// Bytes (the head of a tag, say) before an item.
+    /// Bytes before an item, such as the head of a tag.
     Prefixed(Vec<u8>, Box<Item>),
-    /// The error is expected so many bytes after the start of this item.
+    /// An item after whose start, at this number of bytes, the error is expected.
     Marked(usize, Box<Item>),
-    /// The manifest ends after this item, whatever should follow.
+    /// An item after which the manifest ends, whatever would follow.
     Last(Box<Item>),
 }
 
-/// The place of an item in its parent.
+/// A step from an item to one of its children.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The ordinal of the item.
+    /// The ordinal of the child.
     pub index: usize,
-    /// The encoded key, in a map.
+    /// The encoded key, if the item is a map.
     pub key: Vec<u8>,
 }
 
-/// The byte that a mark came to lie on, and the way there from the root.
+/// The offset of a mark, and the way to it from the root.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Relative to the start of the manifest.
+    /// The offset from the start of the manifest.
     pub offset: usize,
-    /// The steps from the root, which has none itself, down to the item.
+    /// The steps from the root to the item. The root itself has no step.
     pub path: Vec<Step>,
 }
 
@@ -63,7 +62,7 @@ pub struct Encoded {
     ended: bool,
 }
 
-/// Adds a head whose value takes 0, 1, 2, 4 or 8 bytes after the first: `width` is 0 to 4.
+/// Appends a head whose value takes 0, 1, 2, 4 or 8 bytes after the first byte: `width` is 0 to 4.
 pub fn push_head_of(out: &mut Vec<u8>, width: u8, major: u8, value: u64) {
     let be = value.to_be_bytes();
     if width == 0 {
@@ -74,7 +73,7 @@ pub fn push_head_of(out: &mut Vec<u8>, width: u8, major: u8, value: u64) {
     }
 }
 
-/// The smallest `width` of a head with that value.
+/// Returns the smallest `width` of a head with this value.
 pub fn head_width(value: u64) -> u8 {
     match value {
         0..24 => 0,
@@ -120,7 +119,7 @@ pub fn uint(value: u64) -> Item {
     Item::Raw(head(0, value))
 }
 
-/// A text string of bytes that need not be UTF-8.
+/// Returns a text string of bytes that need not be UTF-8.
 pub fn text_of(bytes: &[u8]) -> Item {
     Item::Raw([&head(3, bytes.len() as u64), bytes].concat())
 }
@@ -182,7 +181,7 @@ pub fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
     keyed(pairs)
 }
 
-/// A map with text keys, as many as there are.
+/// Returns a map with text keys, of any number.
 pub fn keyed(pairs: impl IntoIterator<Item = (impl AsRef<str>, Item)>) -> Item {
     map(pairs.into_iter().map(|(key, value)| (text(key.as_ref()), value)).collect())
 }
@@ -192,37 +191,37 @@ pub fn tag(number: u64, item: Item) -> Item {
     Item::Prefixed(head(6, number), Box::new(item))
 }
 
-/// The error is expected at the initial byte of this item.
+/// Returns the item with the error expected at its initial byte.
 pub fn marked(item: Item) -> Item {
     marked_at(0, item)
 }
 
-/// The error is expected so many bytes into this item.
+/// Returns the item with the error expected `skip` bytes after its start.
 pub fn marked_at(skip: usize, item: Item) -> Item {
     Item::Marked(skip, Box::new(item))
 }
 
-/// The manifest ends after this item.
+/// Returns the item as the last one of the manifest.
 pub fn last(item: Item) -> Item {
     Item::Last(Box::new(item))
 }
 
-/// `depth` levels, each opened by `open` and closed by `close`, around what is innermost.
+/// Returns `depth` levels around `inner`. Each level is opened by `open` and closed by `close`.
 pub fn nested(depth: usize, open: &[u8], inner: &[u8], close: &[u8]) -> Item {
     Item::Raw([open.repeat(depth), inner.to_vec(), close.repeat(depth)].concat())
 }
 
 impl Item {
-    /// The bytes and the mark of this tree.
+    /// Encodes the tree. Returns its bytes and its mark.
     pub fn encode(&self) -> Encoded {
         let mut out = Encoded::default();
         self.write(&mut out);
         out
     }
 
-    /// The item at that path: keys of maps, or `#n` for the n-th entry, joined by `/`.
+    /// Returns the item at `path`: keys of maps, or `#n` for entry number n, joined by `/`.
     ///
-    /// Marks and prefixes on the way are looked through, those at its end are not.
+    /// Marks and prefixes on the way are skipped, but not those of the last item.
     pub fn find(&mut self, path: &str) -> &mut Self {
         path.split('/').filter(|step| !step.is_empty()).fold(self, |item, step| {
             let index = item.bare().position(step);
@@ -235,7 +234,7 @@ impl Item {
         })
     }
 
-    /// The pairs of the map at that path.
+    /// Returns the pairs of the map at `path`.
     pub fn pairs(&mut self, path: &str) -> &mut Vec<(Self, Self)> {
         match self.find(path).bare() {
             Self::Map(_, pairs) => pairs,
@@ -243,7 +242,7 @@ impl Item {
         }
     }
 
-    /// The head of the map or array at that path.
+    /// Returns the head of the map or array at `path`.
     pub fn head_mut(&mut self, path: &str) -> &mut Head {
         match self.find(path).bare() {
             Self::Map(head, _) | Self::Array(head, _) => head,
@@ -251,7 +250,7 @@ impl Item {
         }
     }
 
-    /// The ordinal of an entry, by key or `#n`.
+    /// Returns the ordinal of an entry, given by its key or as `#n`.
     pub fn position(&self, step: &str) -> Option<usize> {
         if let Some(index) = step.strip_prefix('#') {
             return index.parse().ok();
@@ -262,7 +261,7 @@ impl Item {
         }
     }
 
-    /// The item without what is wrapped around it.
+    /// Returns the item without marks and prefixes.
     fn bare(&mut self) -> &mut Self {
         match self {
             Self::Prefixed(_, item) | Self::Marked(_, item) | Self::Last(item) => item.bare(),

@@ -1,4 +1,4 @@
-//! Assembles a file from blobs, a manifest and a footer, each of which a case can override.
+//! Assembles a file from blobs, a manifest and a footer. Cases can override each of these.
 
 use crate::cbor::{Head, Item, Mark, marked, sort, text};
 
@@ -16,24 +16,24 @@ enum SizeField {
     Right,
     /// A number.
     Is(u64),
-    /// The length of the file, less a number.
+    /// The length of the file minus a number.
     FileMinus(usize),
 }
 
-/// The location of an expected error that no mark in the manifest points to.
+/// The location of an expected error that is not marked in the manifest.
 #[derive(Clone, Copy, Debug)]
 enum Spot {
     /// The size field, outside of every object.
     SizeField,
     /// The last byte of the manifest, outside of every object.
     LastByte,
-    /// A byte of the file (if the error has one), in a component of an object.
+    /// The byte of the file with the error (`None` if it has no offset), and the ordinals of object and component.
     Data(Option<usize>, usize, usize),
     /// A byte between the blobs, outside of every object.
     Padding(usize),
 }
 
-/// A file to be.
+/// A file to assemble.
 #[derive(Clone, Debug)]
 pub struct File {
     header: Vec<u8>,
@@ -48,28 +48,28 @@ pub struct File {
     spot: Option<Spot>,
 }
 
-/// The bytes of a file and where its error is expected.
+/// The bytes of a file, and the location of the expected error.
 #[derive(Debug)]
 pub struct Built {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Byte offset in the file.
+    /// The offset in the file.
     pub offset: Option<usize>,
-    /// Ordinal in the manifest.
+    /// The ordinal of the object in the manifest.
     pub object: Option<usize>,
-    /// Ordinal in the object.
+    /// The ordinal of the component in its object.
     pub component: Option<usize>,
     /// True if the error is found only when content is read.
     pub in_content: bool,
 }
 
-/// Changes of a manifest. Paths are those of `Item::find`, and `NAME:ROLE` is short for `objects/NAME/…/ROLE`, `NAME:`
-/// for `objects/NAME`.
+/// Changes of a manifest. Paths are those of `Item::find`. `NAME:ROLE` stands for `objects/NAME/…/ROLE`, and `NAME:` for
+/// `objects/NAME`.
 macro_rules! edits {
     ($file:ty, $components:literal, $sort:expr) => {
         impl $file {
-            /// Puts that value there, instead of the one there is or as a new field: at the end of its map, or in 2 where
-            /// deterministic CBOR puts it.
+            /// Sets the value at `path`. A new field is added at the end of its map, or in generation 2 at its position in
+            /// deterministic CBOR.
             pub fn set(mut self, path: &str, value: Item) -> Self {
                 let path = $crate::file::expand(path, $components);
                 let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -85,24 +85,24 @@ macro_rules! edits {
                 self
             }
 
-            /// Puts that value there, with the error expected at its initial byte.
+            /// Sets the value at `path`, and expects the error at its initial byte.
             pub fn bad(self, path: &str, value: Item) -> Self {
                 self.set(path, marked(value))
             }
 
-            /// The error is expected at the value there.
+            /// Expects the error at the value at `path`.
             pub fn mark(self, path: &str) -> Self {
                 self.edit(path, marked)
             }
 
-            /// Another item in the place of the one there.
+            /// Replaces the item at `path` by the result of `change`.
             pub fn edit(mut self, path: &str, change: impl FnOnce(Item) -> Item) -> Self {
                 let item = self.manifest.find(&$crate::file::expand(path, $components));
                 *item = change(item.clone());
                 self
             }
 
-            /// Removes the field there.
+            /// Removes the field at `path`.
             pub fn without(mut self, path: &str) -> Self {
                 let path = $crate::file::expand(path, $components);
                 let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -110,14 +110,14 @@ macro_rules! edits {
                 self
             }
 
-            /// Removes the field there, and expects the error at the map that lacks it.
+            /// Removes the field at `path`, and expects the error at the map that then lacks it.
             pub fn lacks(self, path: &str) -> Self {
                 let full = $crate::file::expand(path, $components);
                 let (parent, _) = full.rsplit_once('/').unwrap_or(("", &full));
                 self.without(path).mark(parent)
             }
 
-            /// One more pair at the end of the map there.
+            /// Adds a pair at the end of the map at `path`.
             pub fn push(mut self, path: &str, key: Item, value: Item) -> Self {
                 self.manifest.pairs(&$crate::file::expand(path, $components)).push((key, value));
                 self
@@ -151,93 +151,93 @@ impl File {
         Self::v1(manifest).header(MAGIC_V0).footer(b"")
     }
 
-    // Parts of the container.
+    // Changes of the container.
 
-    /// Another header magic.
+    /// Replaces the header magic.
     pub fn header(mut self, bytes: &[u8]) -> Self {
         self.header = bytes.to_vec();
         self
     }
 
-    /// Other bytes after the size field.
+    /// Replaces the bytes after the size field.
     pub fn footer(mut self, bytes: &[u8]) -> Self {
         self.footer = bytes.to_vec();
         self
     }
 
-    /// Bytes of data at that offset.
+    /// Puts `bytes` at `offset`.
     pub fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
         self.blobs.push((offset, bytes.to_vec()));
         self
     }
 
-    /// The manifest begins there, and not where the last blob ends.
+    /// Begins the manifest at `offset`, instead of where the last blob ends.
     pub fn start(mut self, offset: usize) -> Self {
         self.start = Some(offset);
         self
     }
 
-    /// Bytes after the CBOR item that count as part of the manifest.
+    /// Adds bytes after the CBOR item, which count as part of the manifest.
     pub fn after_item(mut self, bytes: &[u8]) -> Self {
         self.after = bytes.to_vec();
         self
     }
 
-    /// Puts that number into the size field.
+    /// Sets the size field to `size`.
     pub fn size(mut self, size: u64) -> Self {
         self.size = SizeField::Is(size);
         self
     }
 
-    /// The length of the file less that number in the size field.
+    /// Sets the size field to the length of the file minus `less`.
     pub fn size_from_end(mut self, less: usize) -> Self {
         self.size = SizeField::FileMinus(less);
         self
     }
 
-    /// Bytes after the end of the file.
+    /// Adds bytes after the end of the file.
     pub fn tail(mut self, bytes: &[u8]) -> Self {
         self.tail = bytes.to_vec();
         self
     }
 
-    /// Keeps the first bytes of the file alone.
+    /// Keeps only the first `length` bytes of the file.
     pub fn keep(mut self, length: usize) -> Self {
         self.keep = Some(length);
         self
     }
 
-    /// The error is expected at the size field.
+    /// Expects the error at the size field.
     pub fn at_size_field(mut self) -> Self {
         self.spot = Some(Spot::SizeField);
         self
     }
 
-    /// The error is expected at the last byte of the manifest.
+    /// Expects the error at the last byte of the manifest.
     pub fn at_last_manifest_byte(mut self) -> Self {
         self.spot = Some(Spot::LastByte);
         self
     }
 
-    /// The error is expected at that byte of the data.
+    /// Expects the error at the byte at `offset`, which is data of this component.
     pub fn at_data(mut self, offset: usize, object: usize, component: usize) -> Self {
         self.spot = Some(Spot::Data(Some(offset), object, component));
         self
     }
 
-    /// The error is expected in decoded data, which has no offset in the file.
+    /// Expects the error in decoded data, which has no offset in the file.
     pub fn at_decoded(mut self, object: usize, component: usize) -> Self {
         self.spot = Some(Spot::Data(None, object, component));
         self
     }
 
-    /// The error is expected at that byte, which belongs to no blob.
+    /// Expects the error at the byte at `offset`, which belongs to no blob.
     pub fn at_padding(mut self, offset: usize) -> Self {
         self.spot = Some(Spot::Padding(offset));
         self
     }
 
-    /// Sets a value as [`Self::set`] does, with a new field where deterministic CBOR puts it.
+    /// Sets a value as [`Self::set`] does. A new field is added at its position in deterministic CBOR.
     pub fn put(self, path: &str, value: Item) -> Self {
         let full = expand(path, "components");
         let mut file = self.set(path, value);
@@ -245,7 +245,7 @@ impl File {
         file
     }
 
-    /// The error is expected at the key there.
+    /// Expects the error at the key at `path`.
     pub fn mark_key(mut self, path: &str) -> Self {
         let path = expand(path, "components");
         let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -258,31 +258,31 @@ impl File {
         self
     }
 
-    /// The item there, by itself.
+    /// Returns the item at `path` alone.
     pub fn take(mut self, path: &str) -> Item {
         self.manifest.find(&expand(path, "components")).clone()
     }
 
-    /// One more pair at the beginning of the map there.
+    /// Adds a pair at the beginning of the map at `path`.
     pub fn push_front(mut self, path: &str, key: Item, value: Item) -> Self {
         self.manifest.pairs(&expand(path, "components")).insert(0, (key, value));
         self
     }
 
-    /// Another head for the map or array there.
+    /// Replaces the head of the map or array at `path`.
     pub fn head(mut self, path: &str, head: Head) -> Self {
         *self.manifest.head_mut(&expand(path, "components")) = head;
         self
     }
 
-    // The outcome.
+    // Assembling the file.
 
-    /// The number of bytes of the manifest.
+    /// Returns the number of bytes of the manifest.
     pub fn manifest_len(&self) -> usize {
         self.manifest.encode().bytes.len() + self.after.len()
     }
 
-    /// The bytes, and where they break that rule.
+    /// Assembles the file. Returns its bytes, and the location where it breaks `rule`.
     pub fn build(&self, rule: &str) -> Built {
         let mut bytes = self.header.clone();
         for (offset, data) in &self.blobs {
@@ -360,10 +360,10 @@ const BLOB_RULES: &[&str] = &[
     "dense-size",
 ];
 
-/// Rules about the manifest as a whole, which name no object.
+/// Rules about the manifest as a whole. Their errors name no object.
 const WHOLE_RULES: &[&str] = &["canonical-generation", "canonical-cbor", "canonical-manifest"];
 
-/// The object and the component that a mark lies in, of a rule that names them.
+/// Returns the object and the component that contain a mark, if `rule` names them.
 fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>) {
     if WHOLE_RULES.contains(&rule) {
         return (None, None);
@@ -375,7 +375,7 @@ fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>)
     place_below(mark, "components")
 }
 
-/// The object that a mark lies in, and the entry of its map `components`.
+/// Returns the object that contains a mark, and the entry of its map `components`.
 pub(crate) fn place_below(mark: &Mark, components: &str) -> (Option<usize>, Option<usize>) {
     let path = mark.path.as_slice();
     let is = |index: usize, key: &str| {
@@ -385,7 +385,7 @@ pub(crate) fn place_below(mark: &Mark, components: &str) -> (Option<usize>, Opti
     (object, path.get(3).filter(|_| object.is_some() && is(2, components)).map(|step| step.index))
 }
 
-/// A path with its short form spelt out, `components` being the name of their map.
+/// Expands the short form of a path. `components` is the key of the map of components.
 pub(crate) fn expand(path: &str, components: &str) -> String {
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     let full = match first.split_once(':') {

@@ -1,21 +1,21 @@
-//! The files that stored bytes are put into: one compressed dense object, in each generation.
+//! The files that stored bytes are put into: a compressed dense object in each generation.
 
 use crate::base::{dense_object, entry, v0, v1, zstd_component};
 use crate::cbor::text;
 use crate::file::File;
 use crate::table::Table;
 
-/// The generations. 1.1 does not say how long a component is once decoded; nor does 0.1.
+/// The generations. 1.1 and 0.1 do not state the decoded length of a component.
 pub(crate) const HOSTS: [&str; 3] = ["v12", "v11", "v01"];
 /// The offset of the stored bytes.
 pub(crate) const START: usize = 64;
 
-/// A vector `w` of that many bytes, compressed into `stored`.
+/// Returns a file with a vector `w` of `count` bytes, compressed as `stored`.
 pub(crate) fn bytes(host: &str, stored: &[u8], count: u64) -> File {
     vector(host, ["u8", "uint8"], 1, stored, count)
 }
 
-/// A vector `w` of that many `f32`, compressed into `stored`.
+/// Returns a file with a vector `w` of `count` elements of `f32`, compressed as `stored`.
 pub(crate) fn floats(host: &str, stored: &[u8], count: u64) -> File {
     vector(host, ["f32", "float32"], 4, stored, count)
 }
@@ -33,14 +33,14 @@ fn vector(host: &str, names: [&str; 2], width: u64, stored: &[u8], count: u64) -
     file.blob(START, stored)
 }
 
-/// Accepts `stored`, which decodes to that many bytes, in every generation.
+/// Accepts `stored`, which decodes to `count` bytes, in every generation.
 pub(crate) fn accept(t: &mut Table, case: &str, stored: &[u8], count: u64) {
     for host in HOSTS {
         t.accept(format!("{host}-frame-{case}"), bytes(host, stored, count));
     }
 }
 
-/// Rejects `stored` at its byte `at`, in every generation.
+/// Rejects `stored` in every generation, with the error at its byte `at`.
 pub(crate) fn reject(
     t: &mut Table,
     rule: &'static str,
@@ -52,7 +52,7 @@ pub(crate) fn reject(
     reject_with(t, rule, case, (stored, at), (count, neighbor), "-");
 }
 
-/// Rejects `stored` as [`reject`] does, under options that are not the default ones.
+/// Rejects `stored` as [`reject`] does, with options that are not the defaults.
 pub(crate) fn reject_with(
     t: &mut Table,
     rule: &'static str,

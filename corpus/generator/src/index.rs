@@ -1,6 +1,6 @@
-//! `index.json`: all files of the corpus that readers are given, one line a file.
+//! `index.json`: all files of the corpus that are for readers, one line a file.
 //!
-//! Files of cases are listed by what their case says, files of other origin by the folder they are in.
+//! Generated files are listed with the facts of their case, and files from elsewhere with the facts that follow from their folder.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::Vacant;
@@ -15,11 +15,11 @@ use zten::{ErrorKind, State};
 
 use crate::{Entry, accepted, other};
 
-/// The version of the form of `index.json`.
+/// The version of the schema of `index.json`.
 const VERSION: u32 = 1;
 
-/// Folders of files that readers are given, and the generation of those that no case makes; `-` where their content
-/// says it.
+/// The folders with files for readers, and the generation of the files in them that are not generated; `-` if their content tells
+/// it.
 const FOLDERS: [(&str, &str); 13] = [
     ("accept", "-"),
     ("accept/0.1.0", "0.1"),
@@ -36,10 +36,10 @@ const FOLDERS: [(&str, &str); 13] = [
     ("v2/shards", "2"),
 ];
 
-/// Ends of the names of files that describe others.
+/// The suffixes of files that describe other files.
 const LISTS: [&str; 5] = ["tsv", "ls", "sha256", "md", "py"];
 
-/// A line of the index. A field that has nothing to say is left out.
+/// A line of the index. Fields without a value are left out.
 #[derive(Serialize)]
 struct Line<'e> {
     file: &'e str,
@@ -74,14 +74,14 @@ struct Line<'e> {
     sentence: String,
 }
 
-/// What opening a file finds beside its verdict.
+/// The results of opening a file, apart from its verdict.
 #[derive(Default)]
 struct Opened {
     /// The ids of the rules of all notes.
     notes: Vec<&'static str>,
-    /// The names of the tensors whose bytes are handed out and not interpreted.
+    /// The names of the tensors whose bytes can be read, but are not interpreted.
     opaque: Vec<String>,
-    /// The names of the tensors that are not handed out.
+    /// The names of the tensors whose bytes are not handed out.
     unread: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ pub fn all(corpus: &Path) -> io::Result<BTreeMap<String, Entry>> {
     Ok(entries)
 }
 
-/// The files in a folder that are no lists.
+/// Returns the files in a folder, without the lists.
 fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let is_list = |path: &Path| {
@@ -167,7 +167,7 @@ fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.is_file() && !is_list(path)).collect())
 }
 
-/// Makes the entry of a file that no case makes.
+/// Returns the entry of a file that is not generated.
 fn other_format_entry(path: &str, generation: &'static str, bytes: &[u8]) -> Entry {
     let Some(below) = path.strip_prefix("other/") else {
         let sniffed = || crate::generation(path, bytes);
@@ -188,7 +188,7 @@ fn other_format_entry(path: &str, generation: &'static str, bytes: &[u8]) -> Ent
     }
 }
 
-/// Reads a line of the list of what reference writers wrote against a rule.
+/// Parses a line of the list of files in which reference writers broke a rule.
 fn interop(columns: &[&str], entries: &mut BTreeMap<String, Entry>) {
     let [file, rule, offset, object, component, stage, options, neighbor] = columns[..] else {
         panic!("{columns:?} are not the columns of a list")
@@ -240,14 +240,14 @@ fn line<'e>(file: &'e str, entry: &'e Entry, opened: Opened) -> Line<'e> {
         unread: opened.unread,
         sentence: match row {
             _ if entry.part => "belongs to another file of its folder".to_owned(),
-            // A number that only the reader knows.
+            // Only the reader knows the number.
             Some(row) => row.broken().replace("{}", "N").replace('`', ""),
             None => "breaks no rule".to_owned(),
         },
     }
 }
 
-/// The kind of source that a rule is from.
+/// Returns the kind of the source of a rule.
 fn source(source: Source) -> &'static str {
     match source {
         Source::Spec(_) => "specification",
@@ -257,7 +257,7 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// The clause that a rule is from: of one generation, for a zTensor file.
+/// Returns the clause of a rule. For a zTensor file it is the clause of the file's generation.
 fn clause(row: &Row, generation: Option<&str>) -> String {
     let all = [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
     let generation = all.into_iter().find(|one| Some(one.as_str()) == generation);
@@ -279,12 +279,12 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "it needs the whole corpus")]
-    fn index_is_what_the_corpus_holds() {
+    fn the_index_describes_the_corpus() {
         let found = fs::read_to_string(corpus().join("index.json")).unwrap();
         assert!(found == index(&corpus()).unwrap(), "index.json: run zten-corpus");
     }
 
-    /// All files in a folder and below, relative to the corpus.
+    /// Collects all files in a folder and below, relative to the corpus.
     fn below(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

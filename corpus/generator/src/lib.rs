@@ -1,9 +1,9 @@
 //! The test corpus of `zten`: small files that each break one rule, and their valid neighbors.
 //!
-//! Every file is a small change of a right one. [`files`] gives them all, with the index that says
-//! which rule a file breaks and where the error points; the program writes them into the corpus.
+//! Every invalid file is a small change of a valid one. [`files`] returns all files, together with the index that lists the rule
+//! that each file breaks and the location of the error. The program writes them into the corpus.
 //!
-//! The builders that cases are made of serve other tests, too: they share no code with the library.
+//! Other tests use the builders, too. They share no code with the library.
 #![expect(
     clippy::missing_panics_doc,
     clippy::return_self_not_must_use,
@@ -31,7 +31,7 @@ use file::Built;
 use other::Case;
 use table::{Reject, RejectV2, Sharded, Table};
 
-/// The largest file that the corpus may hold, lists apart.
+/// The largest size of a file in the corpus, except for lists.
 const LARGEST: usize = 1 << 20;
 
 /// One file of the corpus.
@@ -46,29 +46,29 @@ pub struct Output {
 /// The facts about one file that readers are given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The name of its format, as `zten check --json` has it; `other` for one that is not read.
+    /// The name of the format, as in `zten check --json`; `other` for a format that zten does not read.
     pub format: String,
-    /// The generation, of a zTensor file.
+    /// The generation of a zTensor file.
     pub generation: Option<&'static str>,
-    /// The rule that it breaks, or the feature that it needs; none if it is valid.
+    /// The rule that the file breaks, or the feature that zten does not support; `None` for a valid file.
     pub rule: Option<String>,
-    /// The byte that the error points at.
+    /// The offset at which the error is expected.
     pub offset: Option<usize>,
     /// The ordinal of the object.
     pub object: Option<usize>,
-    /// The ordinal of the component in it.
+    /// The ordinal of the component in its object.
     pub component: Option<usize>,
-    /// Set if the file opens, and is rejected when its content is read.
+    /// True if the file opens, and is rejected only when its content is read.
     pub in_content: bool,
-    /// The options that a reader needs in order to reject it, `-` if there are none.
+    /// The options with which a reader rejects the file; `-` for the defaults.
     pub options: String,
     /// The path of the valid file that it differs from.
     pub neighbor: Option<String>,
-    /// Set if the file is there for another one, and has no verdict of its own.
+    /// True if the file exists only for another file, and has no verdict of its own.
     pub part: bool,
 }
 
-/// The files so far, by path, and the entries of those that readers are given.
+/// The files by their paths, and the entries of the files for readers.
 #[derive(Default)]
 struct Corpus {
     files: BTreeMap<String, Vec<u8>>,
@@ -120,7 +120,7 @@ impl Corpus {
         corpus
     }
 
-    /// Adds a file, and its entry if it is no list.
+    /// Adds a file, and its entry unless it is a list.
     fn add(&mut self, path: String, bytes: Vec<u8>, entry: Option<Entry>) {
         let is_case = entry.is_some();
         assert!(bytes.len() <= LARGEST || !is_case, "{path} is too large: {} bytes", bytes.len());
@@ -140,7 +140,7 @@ impl Corpus {
         self.add(path, bytes, Some(entry));
     }
 
-    /// The files of generations 0.1 and 1.x, and their lists.
+    /// Adds the files of generations 0.1 and 1.x, and their lists.
     fn ztensor_1(&mut self, table: &mut Table) {
         table.opens_only.sort();
         let mut list = String::from("file\twhy\n");
@@ -164,7 +164,7 @@ impl Corpus {
         self.list("reject/", true);
     }
 
-    /// The files of generation 2 and their lists, in folders of their own.
+    /// Adds the files of generation 2 and their lists, in folders of their own.
     fn ztensor_2(&mut self, table: &Table) {
         let mut list = String::from("file\twhy\n");
         for (name, file, why) in &table.accept_v2 {
@@ -185,7 +185,7 @@ impl Corpus {
         self.list("v2/reject/", true);
     }
 
-    /// The roots of generation 2 whose shards are there, `STEM-NAME.zt` beside `STEM.zt`, and their list.
+    /// Adds the roots of generation 2 with their shards, which are named `STEM-NAME.zt` next to `STEM.zt`, and their list.
     fn sharded(&mut self, table: &Table) {
         let folder = "v2/shards/";
         for Sharded { name, root, files, rule, options, neighbor } in &table.sharded {
@@ -210,7 +210,7 @@ impl Corpus {
         self.list(folder, false);
     }
 
-    /// Adds the list of the files in a folder, with the stage that an error shows in or without.
+    /// Adds the list of the files in a folder. If `staged` is true, the list says at which stage each error appears.
     fn list(&mut self, folder: &str, staged: bool) {
         let stage = |of: &'static str| if staged { of } else { "" };
         let mut list = format!(
@@ -231,7 +231,7 @@ impl Corpus {
     }
 }
 
-/// Makes the entry of a zTensor file that breaks a rule, without its options and its neighbor.
+/// Returns the entry of a zTensor file that breaks a rule, without its options and its neighbor.
 fn broken(rule: &str, built: &Built) -> Entry {
     Entry {
         rule: Some(rule.to_owned()),
@@ -243,7 +243,7 @@ fn broken(rule: &str, built: &Built) -> Entry {
     }
 }
 
-/// Makes the entry of a zTensor file that is valid, or holds what no reader has to know.
+/// Returns the entry of a zTensor file that is valid, or that needs a feature that readers may lack.
 fn accepted(generation: &'static str, why: Option<&str>) -> Entry {
     Entry {
         format: "ztensor".to_owned(),
@@ -255,8 +255,8 @@ fn accepted(generation: &'static str, why: Option<&str>) -> Entry {
     }
 }
 
-/// The generation of a valid file that is not of 2, by its magic, its version and, where that is spelled in another
-/// way, its name.
+/// Returns the generation of a valid file before generation 2: by its magic, its version and, if the version is spelled
+/// differently, its name.
 fn generation(name: &str, bytes: &[u8]) -> &'static str {
     if bytes.starts_with(file::MAGIC_V0) {
         return "0.1";
@@ -270,7 +270,7 @@ fn generation(name: &str, bytes: &[u8]) -> &'static str {
     }
 }
 
-/// The valid file of the same folder that a file which breaks a rule has most bytes in common with, from its ends.
+/// Returns the valid file in the same folder that shares the most bytes with `case`, counted from both ends.
 fn nearest<'c>(case: &Case, cases: &'c [Case]) -> Option<&'c Case> {
     case.rule.filter(|rule| !rule.is_empty())?;
     let common = |one: &&Case| {
@@ -293,7 +293,7 @@ mod tests {
     use super::{cbor, files};
 
     #[test]
-    fn corpus_is_what_the_tables_say() {
+    fn the_corpus_is_what_the_generator_writes() {
         let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         for output in files() {
             let found = fs::read(corpus.join(&output.path)).ok();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_know_their_way() {
+    fn marks_are_found_in_every_file() {
         let inner = cbor::array(vec![cbor::uint(300), cbor::marked_at(1, cbor::text("ab"))]);
         let encoded = cbor::fields([("k", inner)]).encode();
         assert_eq!(encoded.bytes, b"\xa1\x61k\x82\x19\x01\x2c\x62ab");

@@ -12,7 +12,7 @@ fn main() -> io::Result<()> {
             let file = file?;
             let name = file.file_name();
             let path = format!("{folder}/{}", name.to_string_lossy());
-            // Sub-folders hold files of other origin and are left alone.
+            // Subfolders hold files from elsewhere, which are not removed.
             let stale = Path::new(&name).extension().is_some_and(|extension| extension == "zt")
                 && file.file_type()?.is_file()
                 && files.iter().all(|output| output.path != path);

@@ -1,4 +1,4 @@
-//! Files of other formats that hold tensors: what they are built of, and the cases.
+//! Tensor files of other formats: the builders, and the cases.
 
 mod cases;
 pub mod gguf;
@@ -18,12 +18,12 @@ pub(crate) struct Case {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The format of a file in a folder, as `zten check --json` names it; `other` for what is not read.
+/// Returns the format of a file in `folder`, as `zten check --json` names it; `other` for a format that zten does not read.
 pub(crate) fn format<'f>(folder: &'f str, name: &str) -> &'f str {
     match folder {
         "index" if name.ends_with(".safetensors") => "safetensors",
         "index" if [".bin", ".pth"].iter().any(|suffix| name.ends_with(suffix)) => "torch",
-        // An index that does not open counts as one of safetensors, whatever files it names.
+        // An index that does not open counts as one of safetensors, whatever the files that it names are.
         "index" if name.rsplit("--").next().is_some_and(|name| name.starts_with("torch")) => {
             "torch-index"
         }
@@ -34,7 +34,8 @@ pub(crate) fn format<'f>(folder: &'f str, name: &str) -> &'f str {
 }
 
 impl Case {
-    /// Returns whether it is there for another file: one that an index names, or a later file of a split model that breaks a rule.
+    /// Returns whether the file exists only for another file: an index names it, or it is a later file of a split model that breaks
+    /// a rule.
     pub(crate) fn is_part(&self) -> bool {
         self.rule.is_some_and(|rule| is_part(rule, &self.name))
     }
@@ -44,14 +45,14 @@ impl Case {
         let Self { folder, name, .. } = self;
         match self.rule {
             None => format!("other/{folder}/accept/{name}"),
-            // What an index names is no case.
+            // Files that an index names have no rule in their name.
             Some("") => format!("other/{folder}/reject/{name}"),
             Some(rule) => format!("other/{folder}/reject/{rule}--{name}"),
         }
     }
 }
 
-/// Returns whether a file that lies among those which break rules is there for another one.
+/// Returns whether a file in a folder of rejected files exists only for another file.
 pub(crate) fn is_part(rule: &str, name: &str) -> bool {
     rule.is_empty() || name.contains("-of-") && !name.contains("-00001-of-")
 }

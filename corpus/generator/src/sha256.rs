@@ -10,7 +10,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     message.extend((bytes.len() as u64 * 8).to_be_bytes());
 
     let primes = primes();
-    // The constants are the first fraction bits of square and cube roots.
+    // The constants are the first bits of the fractions of square and cube roots.
     let start: Vec<u32> = primes[..8].iter().map(|prime| fraction(prime << 64, 2)).collect();
     let rounds: Vec<u32> = primes.iter().map(|prime| fraction(prime << 96, 3)).collect();
     let state = message.chunks_exact(64).fold(start, |state, block| mix(&state, block, &rounds));
@@ -68,7 +68,7 @@ mod tests {
     use crate::base::{DATA, DATA_SHA256};
 
     #[test]
-    fn digests_are_those_of_others() {
+    fn digests_equal_known_digests() {
         assert_eq!(sha256(&DATA), DATA_SHA256);
         for (length, start) in [
             (0, "sha256:e3b0c44298fc1c14"),

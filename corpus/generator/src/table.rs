@@ -5,32 +5,32 @@ use crate::v2::FileV2;
 
 /// A file that a reader must reject.
 pub(crate) struct Reject {
-    /// The one rule that it breaks.
+    /// The only rule that the file breaks.
     pub(crate) rule: &'static str,
-    /// The rest of its name.
+    /// The rest of the file's name.
     pub(crate) case: String,
-    /// Itself.
+    /// The file.
     pub(crate) file: File,
     /// The accepted file that it differs from.
     pub(crate) neighbor: String,
-    /// The options that a reader needs in order to reject it so, or `-`.
+    /// The options with which a reader reports this rule; `-` for the defaults.
     pub(crate) options: String,
 }
 
 /// The cases so far.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// Names and files to be accepted.
+    /// Accepted files and their names.
     pub(crate) accept: Vec<(String, File)>,
-    /// Names of accepted files whose content cannot be validated, and what that ends in.
+    /// The names of accepted files whose content cannot be read, and the reason.
     pub(crate) opens_only: Vec<(String, &'static str)>,
     /// Files to be rejected.
     pub(crate) reject: Vec<Reject>,
-    /// Files of generation 2 to be accepted, and the error of validating their content, if it cannot be validated.
+    /// Accepted files of generation 2, and the error of reading their content, if it cannot be read.
     pub(crate) accept_v2: Vec<(String, FileV2, Option<&'static str>)>,
     /// Files of generation 2 to be rejected.
     pub(crate) reject_v2: Vec<RejectV2>,
-    /// Files of generation 2 that list shards, with those shards.
+    /// Files of generation 2 that list shards, together with the shards.
     pub(crate) sharded: Vec<Sharded>,
 }
 
@@ -38,17 +38,17 @@ pub(crate) struct Table {
 pub(crate) struct Sharded {
     pub(crate) name: String,
     pub(crate) root: FileV2,
-    /// Names of shards, and what they hold.
+    /// The names and the contents of the shards.
     pub(crate) files: Vec<(String, Vec<u8>)>,
-    /// The rule or error that validation ends in; none if the file is valid.
+    /// The rule or the error with which validation ends; `None` for a valid file.
     pub(crate) rule: Option<&'static str>,
     pub(crate) options: &'static str,
-    /// The valid one that it differs from, if it breaks a rule.
+    /// The valid file from which this one is made, if it breaks a rule.
     pub(crate) neighbor: &'static str,
 }
 
 impl Sharded {
-    /// A valid one.
+    /// Returns a valid root with its shards.
     pub(crate) fn new(name: &str, root: FileV2, files: &[(&str, &[u8])]) -> Self {
         let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()));
         let (files, rule) = (files.collect(), None);
@@ -65,28 +65,28 @@ pub(crate) struct RejectV2 {
 }
 
 impl Table {
-    /// A valid file.
+    /// Adds a valid file.
     pub(crate) fn accept(&mut self, name: impl Into<String>, file: File) {
         self.accept.push((name.into(), file));
     }
 
-    /// A valid file as far as it can be read: reading all of it ends in `why`.
+    /// Adds a file that opens, and whose content cannot be read because of `why`.
     pub(crate) fn opens_only(&mut self, name: String, file: File, why: &'static str) {
         self.opens_only.push((name.clone(), why));
         self.accept.push((name, file));
     }
 
-    /// A valid file of generation 2.
+    /// Adds a valid file of generation 2.
     pub(crate) fn accept_v2(&mut self, name: &str, file: FileV2) {
         self.accept_v2.push((name.to_owned(), file, None));
     }
 
-    /// A valid file of generation 2 as far as it can be read: reading all of it ends in `why`.
+    /// Adds a file of generation 2 that opens, and whose content cannot be read because of `why`.
     pub(crate) fn opens_only_v2(&mut self, name: &str, file: FileV2, why: &'static str) {
         self.accept_v2.push((name.to_owned(), file, Some(why)));
     }
 
-    /// A file of generation 2 that breaks `rule` and nothing else, and its accepted neighbor.
+    /// Adds a file of generation 2 that breaks only `rule`, with its accepted neighbor.
     pub(crate) fn reject_v2(
         &mut self,
         rule: &'static str,
@@ -97,7 +97,7 @@ impl Table {
         self.reject_v2.push(RejectV2 { rule, case: case.to_owned(), file, neighbor });
     }
 
-    /// A file that breaks `rule` and nothing else, and the name of its accepted neighbor.
+    /// Adds a file that breaks only `rule`, with the name of its accepted neighbor.
     pub(crate) fn reject(
         &mut self,
         rule: &'static str,
@@ -108,7 +108,7 @@ impl Table {
         self.reject_with(rule, case, file, neighbor, "-");
     }
 
-    /// Adds a file to be rejected as [`Self::reject`] does, under options that are not the default ones.
+    /// Adds a rejected file as [`Self::reject`] does, with options that are not the defaults.
     pub(crate) fn reject_with(
         &mut self,
         rule: &'static str,

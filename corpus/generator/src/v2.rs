@@ -1,4 +1,4 @@
-//! A file of generation 2: its container, and the changes that cases make to it.
+//! A file of generation 2: its container, and changes that cases make.
 
 mod samples;
 
@@ -17,17 +17,17 @@ use crate::file::{Built, MAGIC_V2, edits, expand, place_below};
 enum Spot {
     /// The mark in the manifest.
     Mark,
-    /// A number of bytes before the end of the file.
+    /// The number of bytes before the end of the file.
     End(usize),
     /// A byte of the file.
     At(usize),
-    /// A byte between blobs, once content is read.
+    /// A byte between blobs. The error is found when content is read.
     Padding(usize),
-    /// A byte of the data (if it is in the file), in a part of an object.
+    /// The byte of the data (`None` if it is not in the file), and the ordinals of object and part.
     Data(Option<usize>, usize, usize),
 }
 
-/// A file of generation 2 to be.
+/// A file of generation 2 to assemble.
 #[derive(Clone, Debug)]
 pub struct FileV2 {
     header: Vec<u8>,
@@ -52,7 +52,7 @@ struct Footer {
     shard: bool,
 }
 
-/// Rules that are validated before objects are looked at, and name none.
+/// Rules that are checked before any object. Their errors name no object.
 const WHOLE: &[&str] = &[
     "cbor-truncated",
     "cbor-count",
@@ -94,124 +94,124 @@ impl FileV2 {
         file
     }
 
-    /// Another header magic.
+    /// Replaces the header magic.
     pub fn header(mut self, bytes: &[u8]) -> Self {
         (self.header, self.spot) = (bytes.to_vec(), Spot::At(0));
         self
     }
 
-    /// Bytes of data at that offset.
+    /// Puts `bytes` at `offset`.
     pub fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
         self.blobs.push((offset, bytes.to_vec()));
         self
     }
 
-    /// The manifest begins there.
+    /// Begins the manifest at `offset`.
     pub fn start(mut self, offset: usize) -> Self {
         self.start = offset;
         self
     }
 
-    /// Bytes after the CBOR item that count as part of the manifest; the error is expected there.
+    /// Adds bytes after the CBOR item, which count as part of the manifest, and expects the error there.
     pub fn after_item(mut self, bytes: &[u8]) -> Self {
         let length = self.manifest.encode().bytes.len();
         (self.after, self.spot) = (bytes.to_vec(), Spot::At(self.start + length));
         self
     }
 
-    /// Puts that manifest offset into the footer, where the error is expected.
+    /// Sets the offset of the manifest in the footer, and expects the error there.
     pub fn manifest_offset(mut self, offset: u64) -> Self {
         (self.footer.offset, self.spot) = (Some(offset), Spot::End(40));
         self
     }
 
-    /// Puts that manifest length into the footer, where the error is expected.
+    /// Sets the length of the manifest in the footer, and expects the error there.
     pub fn manifest_length(mut self, length: u64) -> Self {
         (self.footer.length, self.spot) = (Some(length), Spot::End(32));
         self
     }
 
-    /// Puts that hash into the footer; the error is expected at the manifest.
+    /// Sets the hash in the footer, and expects the error at the manifest.
     pub fn hash(mut self, hash: u64) -> Self {
         (self.footer.hash, self.spot) = (Some(hash), Spot::At(self.start));
         self
     }
 
-    /// Puts that version into the footer, where the error is expected.
+    /// Sets the version in the footer, and expects the error there.
     pub fn version(mut self, version: u32) -> Self {
         (self.footer.version, self.spot) = (Some(version), Spot::End(16));
         self
     }
 
-    /// Puts that into the reserved field.
+    /// Sets the reserved field.
     pub fn reserved(mut self, reserved: u32) -> Self {
         self.footer.reserved = reserved;
         self
     }
 
-    /// Puts that magic into the footer, where the error is expected.
+    /// Replaces the magic of the footer, and expects the error there.
     pub fn footer_magic(mut self, magic: &[u8]) -> Self {
         (self.footer.magic, self.spot) = (Some(magic.to_vec()), Spot::End(8));
         self
     }
 
-    /// Keeps the first bytes alone; the error is expected at the end.
+    /// Keeps only the first `length` bytes, and expects the error at the end.
     pub fn keep(mut self, length: usize) -> Self {
         (self.keep, self.spot) = (Some(length), Spot::End(0));
         self
     }
 
-    /// The error is expected so many bytes before the end.
+    /// Expects the error `bytes` bytes before the end.
     pub fn at_end(mut self, bytes: usize) -> Self {
         self.spot = Spot::End(bytes);
         self
     }
 
-    /// The error is expected at that byte of the data.
+    /// Expects the error at the byte at `offset`, which is data of this part.
     pub fn at_data(mut self, offset: usize, object: usize, part: usize) -> Self {
         self.spot = Spot::Data(Some(offset), object, part);
         self
     }
 
-    /// The error is expected at the length of the part `data` of `w`.
+    /// Expects the error at the length of the part `data` of `w`.
     pub fn mark_length(self) -> Self {
         self.mark_length_of("w:data")
     }
 
-    /// The error is expected at the length of that part.
+    /// Expects the error at the length of `part`.
     pub fn mark_length_of(self, part: &str) -> Self {
         self.mark(&format!("{part}/blob/#1"))
     }
 
-    /// The error is expected at the offset of the part `data` of that object.
+    /// Expects the error at the offset of the part `data` of `object`.
     pub fn mark_offset(self, object: &str) -> Self {
         self.mark(&format!("{object}:data/blob/#0"))
     }
 
-    /// The pairs of the map there replaced, in the order in which they are given.
+    /// Replaces the pairs of the map at `path`, in the given order.
     pub fn pairs(mut self, path: &str, pairs: Vec<(Item, Item)>) -> Self {
         *self.manifest.pairs(&expand(path, "parts")) = pairs;
         self
     }
 
-    /// The error is expected at the first byte of the manifest.
+    /// Expects the error at the first byte of the manifest.
     pub fn at_manifest(mut self) -> Self {
         self.spot = Spot::At(self.start);
         self
     }
 
-    /// The error is expected at that byte between blobs.
+    /// Expects the error at the byte at `offset`, which is between blobs.
     pub fn at_padding(mut self, offset: usize) -> Self {
         self.spot = Spot::Padding(offset);
         self
     }
 
-    /// The bytes of a right file.
+    /// Returns the bytes of a valid file.
     pub fn bytes(&self) -> Vec<u8> {
         self.build("").bytes
     }
 
-    /// The bytes, and where they break that rule.
+    /// Assembles the file. Returns its bytes, and the location where it breaks `rule`.
     pub(crate) fn build(&self, rule: &str) -> Built {
         let mut bytes = self.header.clone();
         for (offset, data) in &self.blobs {
@@ -252,7 +252,7 @@ impl FileV2 {
     }
 }
 
-/// The footer of a file whose manifest lies there.
+/// Returns the footer of a file whose manifest is at `offset`.
 pub fn footer(manifest: &[u8], offset: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in [offset, manifest.len() as u64, XxHash3_64::oneshot(manifest)] {

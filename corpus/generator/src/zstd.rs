@@ -1,10 +1,10 @@
-//! A tiny zstd writer that can also write wrong frames on purpose: RFC 8878.
+//! A small zstd writer that can also write invalid frames: RFC 8878.
 
 /// Frame header descriptor: a content checksum ends the frame.
 pub const CHECKED: u8 = 0x04;
-/// Frame header descriptor: the bit that is reserved.
+/// Frame header descriptor: the reserved bit.
 pub const RESERVED: u8 = 0x08;
-/// Frame header descriptor: the bit that means nothing.
+/// Frame header descriptor: the unused bit.
 pub const UNUSED: u8 = 0x10;
 /// The first bytes of a frame.
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -26,14 +26,14 @@ pub struct Frame {
     pub bytes: Vec<u8>,
     /// The offset of the header of each block in `bytes`.
     pub blocks: Vec<usize>,
-    /// The content that it decodes to.
+    /// The decoded content of the frame.
     pub content: Vec<u8>,
     checked: bool,
 }
 
 impl Frame {
-    /// A frame of a single segment if it has no window descriptor. The widths of the dictionary id
-    /// and of the content size are those of the slices.
+    /// Creates a frame. Without a window descriptor it is a single segment. The slices give the widths of the dictionary id and of
+    /// the content size.
     pub fn new(window: Option<u8>, dictionary: &[u8], size: &[u8], flags: u8) -> Self {
         let size_flag: u8 = match size.len() {
             0 | 1 => 0,
@@ -66,7 +66,7 @@ impl Frame {
         Self::new(None, &[], &[size], flags)
     }
 
-    /// A block of any type: its size field, what is stored, and what that decodes to.
+    /// Adds a block of any type: its size field, its stored bytes, and the bytes that it decodes to.
     pub fn block(mut self, kind: u8, size: usize, stored: &[u8], content: &[u8]) -> Self {
         let header = u32::try_from(size).expect("a size") << 3 | u32::from(kind) << 1;
         self.blocks.push(self.bytes.len());
@@ -91,12 +91,12 @@ impl Frame {
         self.block(2, stored.len(), stored, content)
     }
 
-    /// The end: the last block says so, and the checksum follows if there is one.
+    /// Ends the frame: marks the last block, and adds the checksum if there is one.
     pub fn end(self) -> Self {
         self.end_with(0)
     }
 
-    /// The end, with those bits of the checksum wrong.
+    /// Ends the frame with a checksum in which the bits `wrong` are flipped.
     pub fn end_with(mut self, wrong: u32) -> Self {
         let last = *self.blocks.last().expect("a block");
         self.bytes[last] |= 1;
@@ -109,8 +109,8 @@ impl Frame {
     }
 }
 
-/// A block with one sequence after raw literals, its three codes written as tables of one symbol,
-/// so that nothing but their extra bits is in the bit stream.
+/// Returns a block with one sequence after raw literals. Each of its three codes has a table of one symbol, so the bit stream has
+/// only their extra bits.
 pub fn sequence(literals: &[u8], [length, offset, copy]: [u8; 3], bits: &[u8]) -> Vec<u8> {
     let mut block = raw_literals(literals);
     block.extend([1, 0x54, length, offset, copy]);
@@ -118,7 +118,7 @@ pub fn sequence(literals: &[u8], [length, offset, copy]: [u8; 3], bits: &[u8]) -
     block
 }
 
-/// A literals section as it is.
+/// Returns a literals section with raw literals.
 pub fn raw_literals(literals: &[u8]) -> Vec<u8> {
     let size = literals.len();
     let header = match size {

@@ -177,5 +177,5 @@ fn print(mut file: &File) -> io::Result<()> {
 }
 
 fn occupied() -> io::Error {
-    io::Error::other("a file exists there; --force replaces it")
+    io::Error::other("the file exists already; --force replaces it")
 }

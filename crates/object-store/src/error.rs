@@ -46,7 +46,7 @@ impl fmt::Display for Error {
             }
             Self::TooLarge { name, stored, most } => write!(
                 f,
-                "stored size of {stored} bytes exceeds the limit decoded of {most} bytes, in {}",
+                "the stored size of {stored} bytes exceeds the limit decoded of {most} bytes, in {}",
                 Quoted(name)
             ),
             Self::OutOfMemory => f.write_str("out of memory"),

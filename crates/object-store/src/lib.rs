@@ -253,7 +253,7 @@ async fn find(
     want: &Want,
 ) -> Result<Option<ObjectVersion>, Error> {
     let folder = location.parent().unwrap_or_default();
-    for place in want.places() {
+    for place in want.paths() {
         let path = match place {
             ShardPath::Sibling(end) => {
                 let stem = stem(location.filename().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Files in object stores: the same verdicts and the same content as of files on disk, from the fewest bytes.
+//! Tests of files in object stores: they have the same verdicts and the same content as files on disk, and few bytes are fetched.
 
 mod odd;
 
@@ -37,7 +37,7 @@ async fn stored(path: &FilePath) -> (Arc<dyn ObjectStore>, Path) {
     let store = InMemory::new();
     let folder = Path::from("bucket/some folder");
     let stem = path.file_stem().unwrap().to_str().unwrap();
-    // Files beside it whose names begin with the same letters may be its shards or its parts.
+    // Files whose names begin with the same letters may be shards or parts of this file.
     let start = stem.get(..3).unwrap_or(stem);
     for entry in fs::read_dir(path.parent().unwrap()).unwrap() {
         let own = entry.unwrap().path();
@@ -123,8 +123,8 @@ fn files_of_every_format_are_those_on_disk() {
     }
 }
 
-/// Files with a flaw that `verify` finds and reading does not, because no tensor is in the shard that has it, or another rule is met
-/// first; and the rule of reading.
+/// Files whose flaw `verify` finds, and reading the tensors finds another or none: no tensor is in the shard with the flaw, or
+/// another rule is checked first. Each file has the rule that reading reports.
 const READ: [(&str, &str); 2] = [
     ("shard-digest--v2-version.zt", "unsupported-version"),
     ("unsupported-shard--v2-unreferenced.zt", "-"),
@@ -148,7 +148,7 @@ fn shards_are_found_and_verified() {
                 file.manifest().tensors().map(|one| one.name().to_owned()).collect();
             let fetched = file.fetch(&names).await?;
             for name in &names {
-                // Indices are content, too.
+                // The indices of sparse tensors are content, too.
                 let mut verifier = Verifier::new(file.manifest());
                 fetched.read(name, |tensor| verifier.object(&tensor, |_, _| ()))?;
             }
@@ -211,7 +211,7 @@ fn only_the_header_and_the_named_tensors_are_fetched() {
         let fetched = file.fetch(["w7", "w1", "w2"]).await.unwrap();
         let bytes = store.fetched.load(Ordering::Relaxed);
         assert!((3 << 20..(3 << 20) + 200).contains(&bytes) && fetched.bytes() == bytes, "{bytes}");
-        // Neighbors come in one request.
+        // Adjacent tensors are fetched in one request.
         assert_eq!(store.requests.load(Ordering::Relaxed), 2);
         for number in [1_u8, 2, 7] {
             let values =
@@ -243,7 +243,7 @@ fn a_wrong_answer_is_an_error() {
             let opened = TensorObject::open(store.clone(), location).await;
             let read = file.read("w1", |tensor| tensor.to_vec::<f32>()).await;
             if fault == Fault::Pieces {
-                // An answer in many pieces is the same answer.
+                // An answer in many pieces is read like an answer in one piece.
                 assert!(opened.is_ok() && read.unwrap() == vec![1.0; 1 << 18]);
                 return;
             }

@@ -1,4 +1,4 @@
-//! Writes two models of which a share of the elements differ, to measure patches with.
+//! Writes two models that differ in a share of their elements, to measure patches.
 //!
 //! `changes DTYPE SHARE KIND MIB FOLDER` writes `old.safetensors` and `new.safetensors` of MIB MiB: weights of `bf16` or `f32` with
 //! a normal distribution, of which SHARE (such as 0.01) change by one unit in the last place (`ulp`) or by a normal distribution

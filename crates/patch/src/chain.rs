@@ -65,7 +65,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         for (number, patch) in patches.iter().enumerate() {
             if result.is_some_and(|result| result != patch.record.base) {
                 let sentence = format!(
-                    "the patch does not follow the one before it: it was made of {}, which is not the result of that patch",
+                    "the patch was made of {}, which is not the result of the patch before it",
                     hex(&patch.record.base)
                 );
                 return Err(PatchFailure::Patch(number, broken(&PATCH_BASE, sentence)));
@@ -235,7 +235,7 @@ impl<'c, 'a> Chain<'c, 'a> {
     /// Computes the result without writing it.
     ///
     /// # Errors
-    /// The errors of [`write`](Self::write) but those of the output.
+    /// The errors of [`write`](Self::write) except those of the output.
     pub fn dry_run(&self) -> Result<(), PatchFailure> {
         let mut producer = Producer::new(self);
         let mut verifiers = self.verifiers();
@@ -358,7 +358,7 @@ impl<'a> Plan<'a> {
             if self.names.insert(new, at).is_some() {
                 let name = zten::escape::quoted(new);
                 let sentence = format!(
-                    "there is a tensor {name} already, and the patch renames another to that name"
+                    "the patch renames a tensor to {name}, which is the name of another tensor"
                 );
                 return Err(broken(&PATCH_BASE, sentence));
             }
@@ -394,7 +394,7 @@ fn failure(number: usize, error: Error) -> PatchFailure {
 
 fn missing(name: &str, changes: &str) -> Error {
     let quoted = zten::escape::quoted(name);
-    broken(&PATCH_BASE, format!("there is no tensor {quoted}, which the patch {changes}"))
+    broken(&PATCH_BASE, format!("the model has no tensor {quoted}, which the patch {changes}"))
 }
 
 /// Checks that the component of `change` has the type and shape that the patch was made of.
@@ -407,7 +407,7 @@ fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let own = kind(&slot.tensor, &component);
     if own != change.kind {
         let expected = zten::escape::word(change.kind, 80);
-        let sentence = format!("the tensor is {own}, and the patch was made of {expected}");
+        let sentence = format!("the tensor is {own}, but the patch was made of {expected}");
         return Err(broken_in(change.name, &PATCH_BASE, sentence));
     }
     Ok(())
@@ -463,6 +463,6 @@ impl ArraySource for Arrays<'_, '_, '_> {
 /// Returns the error of a result whose identity is not the one that the patch gives.
 pub(crate) fn other_result(expected: &Sha256, found: &Sha256) -> Error {
     let (expected, found) = (hex(expected), hex(found));
-    let sentence = format!("the result has the identity {found}, and the patch gives {expected}");
+    let sentence = format!("the result has the identity {found}, but the patch gives {expected}");
     broken(&PATCH_RESULT, sentence)
 }

@@ -229,7 +229,7 @@ impl<'c, 'a> Producer<'c, 'a> {
             return PatchFailure::Old(internal());
         };
         let damaged = |delta: &Delta| {
-            let sentence = "the elements do not get the digest that the patch gives";
+            let sentence = "the changed elements do not have the digest that the patch gives";
             PatchFailure::Patch(delta.patch, broken_in(slot.name, &PATCH_RESULT, sentence))
         };
         let (Some(own), Some(component)) =
@@ -241,8 +241,7 @@ impl<'c, 'a> Producer<'c, 'a> {
             Err(error) => slot.failed(error),
             Ok(sum) if sum == own.base => damaged(last),
             Ok(sum) if sum == own.result => {
-                let sentence =
-                    "the elements are those of the result of the patch: it was applied already";
+                let sentence = "the elements are those of the result of the patch, so the patch was applied already";
                 slot.failed(broken_in(slot.name, &PATCH_BASE, sentence))
             }
             Ok(_) => {

@@ -235,7 +235,7 @@ impl Decoder {
             [planes] => Err(broken(
                 &PATCH_FRAME,
                 format!(
-                    "a frame has the form {planes}, which elements of {} bytes do not have",
+                    "a frame has the form {planes}, which elements of {} bytes cannot have",
                     elements.width
                 ),
             )),
@@ -282,7 +282,7 @@ impl Decoder {
         let mut rest = all.iter_mut();
         let mut gaps = self.gaps.iter();
         for difference in &self.differences {
-            let gap = pop_gap(&mut gaps).ok_or_else(|| broken(&PATCH_FRAME, "a gap is cut"))?;
+            let gap = pop_gap(&mut gaps).ok_or_else(|| broken(&PATCH_FRAME, "a gap is cut off"))?;
             let Some(element) = rest.nth(gap) else {
                 return Err(broken(&PATCH_FRAME, "a gap leads beyond the end of its frame"));
             };

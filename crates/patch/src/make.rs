@@ -29,13 +29,13 @@ pub struct Settings {
     pub level: Level,
 }
 
-/// What a new patch holds.
+/// The counts of a new patch, and the identities of its two models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
     /// The number of tensors that stay as they are, under the same or another name.
     pub unchanged: u64,
-    /// The number of tensors of which elements change.
+    /// The number of tensors in which elements change.
     pub changed: u64,
     /// The number of changed elements in frames that store each change. Frames that are stored whole are not counted.
     pub elements: u64,

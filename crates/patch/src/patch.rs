@@ -39,7 +39,7 @@ impl<'a> Patch<'a> {
         source: &'a dyn Source,
     ) -> Result<Self, Error> {
         if manifest.generation() != Some(Generation::V2) || manifest.shards().len() > 0 {
-            let sentence = "this is no patch: a patch is one zTensor file of generation 2";
+            let sentence = "this is not a patch: a patch is one zTensor file of generation 2";
             return Err(broken(&PATCH_FILE, sentence));
         }
         let model = Model::new(manifest, source)?;
@@ -136,7 +136,7 @@ fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
     }
     let Some(item) = all.item(ATTRIBUTES) else { return Ok(None) };
     if !matches!(item.value(), zten::attributes::Value::Map(_)) {
-        return Err(broken(&PATCH_RECORD, "the attributes of the result are no map"));
+        return Err(broken(&PATCH_RECORD, "the attributes of the result are not a map"));
     }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(item.as_bytes().len()).map_err(|_| no_memory())?;

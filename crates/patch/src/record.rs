@@ -65,7 +65,7 @@ impl<'a> PatchRecord<'a> {
     /// Reads the record in the attributes of a file.
     pub(crate) fn read(attributes: &Attributes<'a>) -> Result<Self, Error> {
         let not_a_patch =
-            || broken(&PATCH_FILE, "this is no patch: the file has no attribute zten.patch");
+            || broken(&PATCH_FILE, "this is not a patch: the file has no attribute zten.patch");
         let item = attributes.item(KEY).ok_or_else(not_a_patch)?;
         let Value::Map(map) = item.value() else { return Err(not_a_patch()) };
         match entry(&map, "version") {
@@ -79,7 +79,7 @@ impl<'a> PatchRecord<'a> {
         let mut record = Self::default();
         let mut required = 0_u32;
         for (key, item) in map {
-            let key = text(&item_value(&key)).ok_or_else(|| wrong("has a key that is no text"))?;
+            let key = text(&item_value(&key)).ok_or_else(|| wrong("has a key that is not text"))?;
             let value = item.value();
             match key {
                 "version" => {}
@@ -177,7 +177,7 @@ impl<'a> Change<'a> {
 
     fn read(item: &Item<'a>) -> Result<Self, Error> {
         let Value::Map(map) = item.value() else {
-            return Err(wrong("has a change that is no map"));
+            return Err(wrong("has a change that is not a map"));
         };
         let (mut base, mut result, mut lengths) = (None, None, None);
         let [mut name, mut role, mut kind] = [None; 3];
@@ -240,7 +240,7 @@ fn text<'a>(value: &Value<'a>) -> Option<&'a str> {
 }
 
 fn required_text<'a>(value: &Value<'a>) -> Result<&'a str, Error> {
-    text(value).ok_or_else(|| wrong("has another value where a text is expected"))
+    text(value).ok_or_else(|| wrong("has a value that is not text"))
 }
 
 fn digest(value: &Value<'_>) -> Result<Sha256, Error> {
@@ -248,13 +248,13 @@ fn digest(value: &Value<'_>) -> Result<Sha256, Error> {
         Value::Bytes(bytes) => bytes.as_bytes().and_then(|bytes| bytes.try_into().ok()),
         _ => None,
     };
-    bytes.ok_or_else(|| wrong("has another value where a SHA-256 is expected"))
+    bytes.ok_or_else(|| wrong("has a value that is not a SHA-256"))
 }
 
 fn array<'a>(value: &Value<'a>) -> Result<Array<'a>, Error> {
     match value {
         Value::Array(array) => Ok(array.clone()),
-        _ => Err(wrong("has another value where an array is expected")),
+        _ => Err(wrong("has a value that is not an array")),
     }
 }
 
@@ -277,7 +277,7 @@ fn pair<'a>(item: &Item<'a>) -> Result<[&'a str; 2], Error> {
         (Some(old), Some(new), None) => {
             Ok([required_text(&old.value())?, required_text(&new.value())?])
         }
-        _ => Err(wrong("has a renaming that is no pair of names")),
+        _ => Err(wrong("has a renaming that is not a pair of names")),
     }
 }
 
@@ -286,7 +286,7 @@ fn position(item: &Item<'_>) -> Result<u32, Error> {
         Value::Uint(at) => u32::try_from(at).ok(),
         _ => None,
     }
-    .ok_or_else(|| wrong("has an order that is no list of positions"))
+    .ok_or_else(|| wrong("has an order that is not a list of positions"))
 }
 
 fn positions(value: &Value<'_>) -> Result<Positions, Error> {
@@ -294,7 +294,7 @@ fn positions(value: &Value<'_>) -> Result<Positions, Error> {
     let mut places = all.iter_mut();
     for item in array(value)? {
         let (Value::Uint(length), Some(place)) = (item.value(), places.next()) else {
-            return Err(wrong("has lengths that are no list of at most 18 numbers"));
+            return Err(wrong("has lengths that are not a list of at most 18 numbers"));
         };
         *place = length;
     }

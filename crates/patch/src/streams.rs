@@ -192,10 +192,10 @@ impl<'a> Streams<'a> {
             && !tensor.has_attributes();
         let (&[length], true, Some(data)) = (tensor.shape(), is_dense, tensor.component("data"))
         else {
-            return wrong("is no array of bytes");
+            return wrong("is not an array of bytes");
         };
         if number != u64_from_usize(chunks.len()) || *total != number.saturating_mul(full) {
-            return wrong("does not follow another that is full");
+            return wrong("does not follow a full chunk");
         }
         if length == 0 || length > full {
             return wrong("is empty or too long");
@@ -255,7 +255,7 @@ impl DecodedChunk {
         self.bytes.clear();
         while let Some(bytes) = reader.next_chunk()? {
             if self.bytes.len().saturating_add(bytes.len()) > CHUNK {
-                return Err(broken(&PATCH_STREAM, "a chunk is longer than it says"));
+                return Err(broken(&PATCH_STREAM, "a chunk is longer than its shape says"));
             }
             self.bytes.try_reserve(bytes.len()).map_err(|_| no_memory())?;
             self.bytes.extend_from_slice(bytes);

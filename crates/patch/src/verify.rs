@@ -11,7 +11,7 @@ use crate::identity::{entry, identity};
 use crate::model::Model;
 use crate::patch::Patch;
 
-/// What a patch was found to do.
+/// The result of checking patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
@@ -23,11 +23,11 @@ pub struct Verified {
     pub tensors: usize,
 }
 
-/// Checks that `base` is what the first of `patches` was made of, and that the patches lead to the result that the last one gives.
-/// Nothing is written. The base is read twice.
+/// Checks that `base` has the tensors from which the first of `patches` was made, and that the patches lead to the result that the
+/// last one gives. Nothing is written. The base is read twice.
 ///
 /// # Errors
-/// The errors of [`Chain::new`] and [`Chain::write`], but those of the output.
+/// The errors of [`Chain::new`] and [`Chain::write`], except those of the output.
 pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, PatchFailure> {
     let found = check_base(base, patches)?;
     let chain = Chain::new(base, patches)?;
@@ -45,11 +45,11 @@ pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha2
     let expected = hex(&first.base());
     let sentence = if patches.last().is_some_and(|last| found == last.result()) {
         format!(
-            "the tensors are those of the result, so the patch was applied already: it was made of {expected}"
+            "the tensors are those of the result, so the patch was applied already; it was made of {expected}"
         )
     } else {
         let found = hex(&found);
-        format!("the tensors have the identity {found}, and the patch was made of {expected}")
+        format!("the tensors have the identity {found}, but the patch was made of {expected}")
     };
     Err(PatchFailure::Old(broken(&PATCH_BASE, sentence)))
 }

@@ -1,4 +1,4 @@
-//! Arrays in memory are models, and change in place.
+//! Tests that arrays in memory can be models, and that patches change them in place.
 
 use std::io;
 use std::sync::Mutex;
@@ -61,7 +61,7 @@ fn list(all: &[Own]) -> DeclaredArrays {
     DeclaredArrays { arrays: all.iter().map(one).collect(), attributes: None }
 }
 
-/// A file of the same arrays.
+/// Returns a file with the same arrays.
 fn written(all: &[Own]) -> Archive<zten::InMemory<Vec<u8>>> {
     let options = zten::write::WriteOptions::default().generation(Generation::V2);
     let mut writer = zten::write::Writer::new(Vec::new(), &options).unwrap();
@@ -86,7 +86,7 @@ fn patch(old: &[Own], new: &[Own]) -> Archive<zten::InMemory<Vec<u8>>> {
     Archive::from_bytes(bytes).unwrap()
 }
 
-/// Memory that is read and changed.
+/// Memory that is read and changed, and its arrays' names.
 struct Memory(Vec<Mutex<Vec<u8>>>, Vec<String>);
 
 impl Memory {
@@ -165,7 +165,7 @@ fn arrays_change_in_place() {
         let (patch, memory) = (patch(&old, &new), Memory::new(&old));
         update(&memory, &old, &patch, &[]).unwrap();
         assert!(memory.has(&new));
-        // The same patch again changes nothing.
+        // Applying the same patch a second time changes nothing.
         let again = update(&memory, &old, &patch, &[]).unwrap_err();
         assert!(matches!(again, PatchFailure::Old(_)), "{again}");
         assert!(memory.has(&new));
@@ -216,7 +216,7 @@ fn memory_of_two_tensors_changes_once() {
     }
 }
 
-/// A source of arrays of zeros. Reading the array with the number in the field fails, as over a connection that breaks.
+/// A source of arrays of zeros. Reading the array whose number is in the field fails, as if its connection broke.
 struct Broken(usize);
 
 impl ReadArray for Broken {

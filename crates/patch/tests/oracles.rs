@@ -1,4 +1,4 @@
-//! The oracles of patches, with the files of the corpus, with generated models, and with pseudorandom bytes.
+//! Runs the oracles of patches on the files of the corpus, on generated models, and on pseudorandom bytes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ fn accepted_files_lead_to_each_other() {
     let all: Vec<_> = all.iter().map(|path| fs::read(path).unwrap()).collect();
     let mut made = 0;
     for (at, old) in all.iter().enumerate() {
-        // The next file is often a variant of the same content, and the other one has other tensors or another format.
+        // The next file is often a variant with the same content. The second file has other tensors or another format.
         for new in [at + 1, at * 7 + 3] {
             made += usize::from(patch_roundtrip(old, &all[new % all.len()]));
         }
@@ -65,7 +65,7 @@ fn arbitrary_patches_are_errors() {
         if let Some(first) = bytes.first_mut() {
             [*first, _] = round.to_le_bytes();
         }
-        // Few streams, with the form of a frame that goes on.
+        // These lengths of streams are often valid, so parsing gets beyond them.
         for byte in bytes.iter_mut().skip(1).take(54) {
             *byte = [0, 0, 0, 3, 9, 200][random.usize(..6)].min(*byte);
         }

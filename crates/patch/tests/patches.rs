@@ -1,4 +1,4 @@
-//! Patches are made, applied and rejected.
+//! Tests of making, applying and rejecting patches.
 
 use std::io::Cursor;
 
@@ -70,7 +70,7 @@ fn apply(old: &File, patches: &[&File], format: WrittenFormat) -> Result<Vec<u8>
     Ok(out.into_inner())
 }
 
-/// Returns what a file holds, in its order.
+/// Returns the tensors of a file, in the order of the file.
 fn content(file: &File) -> Vec<(String, DType, Vec<u64>, Vec<u8>)> {
     let one = |tensor: zten::Tensor<'_>| {
         let mut bytes = Vec::new();
@@ -111,7 +111,7 @@ fn change(tensor: &mut Tensor, random: &mut fastrand::Rng) {
         match (tensor.dtype, kind) {
             (DType::Bool, _) => element[0] ^= 1,
             (DType::F4E2M1, _) => element[0] = random.u8(..) & 0x77,
-            // One more or less, as far as the lowest byte allows.
+            // The lowest byte of the element is increased or decreased by one.
             (_, 0) => element[0] = element[0].wrapping_add(1),
             (_, 1) => element.fill(0),
             (_, 2) => element.fill(0xff),
@@ -155,7 +155,7 @@ fn arbitrary(random: &mut fastrand::Rng) -> Vec<Tensor> {
     tensors
 }
 
-/// Makes the successor of a model: some tensors change, some go, come, are renamed, or get another type or place.
+/// Returns the successor of a model: some tensors change, are removed, added or renamed, or get another type or position.
 fn successor(old: &[Tensor], random: &mut fastrand::Rng) -> Vec<Tensor> {
     let mut tensors = old.to_vec();
     for (at, tensor) in tensors.iter_mut().enumerate() {
@@ -245,7 +245,7 @@ fn other_bases_are_rejected() {
         error.to_string()
     };
     assert!(rejected(&new).contains("was applied already"), "{}", rejected(&new));
-    // One bit of an element that does not change, of one that does, and of a tensor that the patch does not name.
+    // Flips one bit: in an element that does not change, in an element that changes, and in a tensor that the patch does not name.
     for (at, byte) in [(0, 0), (0, 140), (0, 139_999), (1, 3)] {
         let mut other = old.clone();
         other[at].bytes[byte] ^= 4;
@@ -287,7 +287,7 @@ fn results_are_written_in_any_format() {
     }
 }
 
-/// Whatever bytes of a patch are damaged, the result is the new model, or an error.
+/// If any byte of a patch is damaged, the result is the new model, or an error.
 #[test]
 fn damaged_patches_give_the_result_or_an_error() {
     let mut random = fastrand::Rng::with_seed(5);
@@ -331,6 +331,6 @@ fn damaged_patches_give_the_result_or_an_error() {
             Err(_) => rejected += 1,
         }
     }
-    // Padding may have any value. So few bytes of the file are not padding that some rounds hit only that.
+    // Padding may have any value. Most of the file is padding, so some rounds damage nothing but padding.
     assert!(rejected > 20 && equal > 20, "{rejected} rejected, {equal} equal");
 }

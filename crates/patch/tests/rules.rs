@@ -1,4 +1,4 @@
-//! A patch that is written by hand, and one that breaks a rule in each possible place and keeps all others.
+//! Tests of a patch that is written by hand, and of patches that break one rule each and keep all others.
 
 use sha2::{Digest as _, Sha256};
 use zten::verify::Verifier;
@@ -36,7 +36,7 @@ fn digest(weights: &[f32]) -> Vec<u8> {
     Sha256::digest(bytes).to_vec()
 }
 
-/// The difference of the third element, from 3.0 down to 0.5, as the page says.
+/// Returns the difference from 3.0 to 0.5, the third element, by the formula of `docs/patch.md`.
 fn third() -> u32 {
     let position = |value: f32| {
         let bits = value.to_bits();
@@ -46,7 +46,7 @@ fn third() -> u32 {
     2 * down - 2
 }
 
-/// The patch from `OLD` to `NEW`.
+/// Returns the patch from `OLD` to `NEW`.
 fn valid() -> HandPatch {
     let [a, b, c, d] = third().to_le_bytes();
     let streams: [(&str, &[u8]); 6] = [
@@ -99,21 +99,21 @@ fn bytes<'p>(patch: &'p mut HandPatch, name: &str) -> &'p mut Vec<u8> {
 #[test]
 fn a_patch_that_follows_the_page_is_applied() {
     assert_eq!(apply(&valid(), &file(&OLD)), Ok(NEW.to_vec()));
-    // The whole frame, instead of its changes.
+    // The patch holds the whole frame instead of its changes.
     let mut patch = valid();
     let planes = (0..4).map(|byte| NEW.iter().map(|own| own.to_le_bytes()[byte]).collect());
     patch.tensors = vec![("frames/0".to_owned(), vec![255])];
     patch.tensors.extend(planes.enumerate().map(|(at, own)| (format!("values.{at}/0"), own)));
     patch.changed[0].lengths = vec![1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3];
     assert_eq!(apply(&patch, &file(&OLD)), Ok(NEW.to_vec()));
-    // The order that the tensors have anyway.
+    // The tensors have this order even without the list.
     let patch = HandPatch { order: Some(vec![0, 1]), ..valid() };
     assert_eq!(apply(&patch, &file(&OLD)), Ok(NEW.to_vec()));
     let patch = HandPatch { order: Some(vec![1, 0]), ..valid() };
     assert_eq!(apply(&patch, &file(&OLD)), Ok(NEW.to_vec()));
 }
 
-/// A name of what is wrong, the rule, and the change that makes it wrong.
+/// A description of the fault, the rule that it breaks, and the change that causes it.
 type Case = (&'static str, &'static str, fn(&mut HandPatch));
 
 const CASES: &[Case] = &[
@@ -241,9 +241,9 @@ fn the_identity_covers_what_the_patch_does_not_name() {
     assert_eq!(apply(&patch, &file(&OLD)), Err("patch-result".to_owned()));
     patch.base[0] ^= 1;
     assert_eq!(apply(&patch, &file(&OLD)), Err("patch-base".to_owned()));
-    // The result, as the base: the patch was applied already.
+    // The base is the result of the patch, as if the patch had been applied already.
     assert_eq!(apply(&valid(), &file(&NEW)), Err("patch-base".to_owned()));
-    // Files that are no patches.
+    // Files that are not patches.
     let other = file(&OLD);
     let error = Patch::open(other.manifest(), &other).unwrap_err();
     assert_eq!(error.rule(), Some("patch-file"));

@@ -166,10 +166,10 @@ impl fmt::Display for RemoteError {
             Self::RangesIgnored => "the server ignores ranges: it sent the whole file",
             Self::OtherRange => "the server sent another range than requested",
             Self::OtherLength { asked, said } => {
-                return write!(f, "the server declared {said} bytes: expected {asked}");
+                return write!(f, "the server declared a length of {said} bytes, expected {asked}");
             }
             Self::Fewer { asked, came } => {
-                return write!(f, "the server sent {came} bytes: expected {asked}");
+                return write!(f, "the server sent too few bytes: expected {asked}, received {came}");
             }
             Self::More { asked } => {
                 return write!(f, "the server sent too many bytes: expected {asked}");
@@ -187,7 +187,7 @@ impl fmt::Display for RemoteError {
             Self::ChangedLength { opened, now } => {
                 return write!(
                     f,
-                    "the file changed while it was read: its length was {opened} bytes, and is {now}"
+                    "the file changed while it was read: its length was {opened} bytes, and now is {now}"
                 );
             }
             Self::RedirectScheme => "the server redirects to another scheme",
@@ -209,7 +209,7 @@ impl fmt::Display for RemoteError {
             Self::RequestTime => "the request timed out",
             Self::TotalTime => "reading exceeded the time limit",
             Self::BeyondEnd { length } => {
-                return write!(f, "range exceeds the file, which has {length} bytes");
+                return write!(f, "the range exceeds the file, whose length is {length} bytes");
             }
             Self::Interrupted => "interrupted",
             Self::OutOfMemory => "out of memory",

@@ -82,7 +82,7 @@ impl RemoteObject {
     pub async fn find(&self, want: &Want) -> Result<Option<Self>, RemoteError> {
         let shared = &self.0;
         let mut denied = None;
-        for place in want.places() {
+        for place in want.paths() {
             let Some(name) = shared.transport.name().at(&place) else { continue };
             match Self::find_with(shared.transport.to(name), shared.times).await {
                 Ok(found) => return Ok(Some(found)),
@@ -104,7 +104,7 @@ mod tests {
     /// Returns the names at which the sibling file `want` of `root` is looked for.
     fn looked_for(root: &str, want: &Want) -> Vec<String> {
         let root = RemoteName::parse(root).unwrap();
-        want.places()
+        want.paths()
             .iter()
             .filter_map(|place| root.at(place))
             .map(|name| name.to_string())

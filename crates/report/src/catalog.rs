@@ -10,11 +10,13 @@ pub static PROGRAM: Row = Row::new(
     "program-file",
     Class::Note,
     &Texts {
-        holds: "No file in a folder is a program, and none beside weights is Python source.",
+        holds: "No file in a folder is a program, and no file in a folder with weights is Python source.",
         broken: "the file is a program",
-        source: Source::Policy("weights are data: a program beside them may be loaded with them"),
+        source: Source::Policy(
+            "weights are data, and a program in their folder may be loaded with them",
+        ),
         scope: Scope::Other("all, found in folders"),
-        advice: "Read it before you load the model with code that the repository brings (`trust_remote_code`).",
+        advice: "Read the program before you load the model with code that the repository brings (`trust_remote_code`).",
     },
 );
 
@@ -24,7 +26,7 @@ macro_rules! rows {
         $(pub(crate) static $name: Row = Row::new($id, Class::Invalid, &Texts {
             holds: $holds,
             broken: $broken,
-            source: Source::Policy("the caller names a policy"),
+            source: Source::Policy("the caller gives a policy"),
             scope: Scope::Other("all, checked with a policy"),
             advice: $advice,
         });)+
@@ -37,13 +39,13 @@ rows! {
     FORMAT "policy-format"
         "The format of the file is one that the policy allows; an index has the format of the files that it names."
         "the policy does not allow the format"
-        "Convert the file with `zten convert` to a format that the policy allows, or ask for one.";
+        "Convert the file with `zten convert` to a format that the policy allows.";
     DTYPE "policy-dtype"
         "The dtype of each component is one that the policy allows."
         "the policy does not allow the dtype"
         "Convert the file with `zten convert --dtype`, or leave the tensor out with `--except`.";
     SIZE "policy-size"
-        "The file, its shards, its tensors and their number are no larger than the policy allows."
+        "The sizes of the file, its shards and its tensors, and the number of tensors, are at most those that the policy allows."
         "a size exceeds the maximum of the policy"
         "Split the file with `zten convert --shard-size`, or leave tensors out with `--except`.";
     DIGEST "policy-digest"
@@ -51,11 +53,11 @@ rows! {
         "the policy requires a digest"
         "Write the file with `zten convert --digest sha256`; formats other than zTensor have no digests.";
     COMPRESSION "policy-compression"
-        "No component is compressed, where the policy forbids that."
+        "If the policy forbids compression, no component is compressed."
         "the policy does not allow compression"
         "Write the file again with `zten convert`, without `--zstd`.";
     STORE "policy-store"
-        "The content of the file was compared with its name in a store, where the policy requires that."
+        "If the policy requires it, the file is in a store, and its content was compared with the digest that is its name."
         "the policy requires a file in a store that names it by its digest"
         "Check the cache of the Hugging Face hub or the store of Ollama that the file came from, and not a copy.";
 }
@@ -81,13 +83,13 @@ patch_rows! {
     PATCH_FILE "patch-file" Invalid
         "A patch is a zTensor file of generation 2 with the attribute `zten.patch`, in one file."
         "the file is not a patch"
-        "zten patch make writes patches.";
+        "`zten patch make` writes patches.";
     PATCH_VERSION "patch-version" Unsupported
         "The version of a patch is 1."
         "the patch has an unknown version"
         "Apply the patch with a newer zten.";
     PATCH_RECORD "patch-record" Invalid
-        "The attribute `zten.patch` has the entries that docs/patch.md lists, and each name is in it once."
+        "The attribute `zten.patch` has the entries that docs/patch.md lists, and names each tensor once."
         "the description of the changes is not valid"
         "Fetch the patch again, or make it again.";
     PATCH_STREAM "patch-stream" Invalid
@@ -101,7 +103,7 @@ patch_rows! {
     PATCH_BASE "patch-base" Invalid
         "A patch is applied to the tensors that it was made of."
         "the tensors are not those that the patch was made of"
-        "Apply the patch to the checkpoint that was OLD when it was made; zten hash --id prints the identity of a file.";
+        "Apply the patch to the checkpoint that was OLD when the patch was made; `zten hash --id` prints the identity of a file.";
     PATCH_RESULT "patch-result" Invalid
         "The result of a patch has the digests that the patch gives."
         "the result does not have the digest that the patch gives"

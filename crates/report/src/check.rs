@@ -32,7 +32,7 @@ pub fn summary(
     if manifest.is_data_shard() {
         // A data shard does not describe its own contents: the file that lists the shard does. So only the size is told.
         let size = human(length);
-        let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
+        let summary = format!("a data shard with a valid frame (2, {size})");
         let verdict = match scope {
             Scope::Manifest => Verdict::ManifestValid,
             Scope::All => Verdict::Valid,
@@ -82,7 +82,7 @@ pub struct Valid<'a> {
     pub verdict: Verdict,
     /// The format of the file.
     pub format: &'a str,
-    /// The contents, in a sentence.
+    /// A sentence about the contents of the file: the number of its tensors and bytes.
     pub message: &'a str,
     /// The notes on the file.
     pub notes: &'a [Finding],
@@ -115,7 +115,7 @@ pub struct Note<'a> {
     /// The number of other tensors, members or offsets with the same note.
     #[serde(serialize_with = "json::integer")]
     pub more: u64,
-    /// The message: the sentence about what was noticed, its rule and its place.
+    /// The message: the sentence about what was noticed, its rule and its location.
     pub message: String,
     /// The advice of the rule.
     pub advice: Option<&'static str>,
@@ -169,7 +169,7 @@ pub struct Report<'a> {
     /// The number of other objects with an error; `None` if the other objects were not checked.
     #[serde(serialize_with = "json::integer_or_null")]
     pub more: Option<u64>,
-    /// The message: the sentence about the file, its rule and its place.
+    /// The message: the sentence about the file, its rule and its location.
     pub message: Cow<'a, str>,
     /// The advice of the rule.
     pub advice: Option<&'static str>,

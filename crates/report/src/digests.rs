@@ -302,8 +302,8 @@ const fn texts(holds: &'static str, broken: &'static str) -> Texts {
         broken,
         source: Source::Policy("the caller gives a list of digests"),
         scope: Scope::Other("all, read with a list of digests"),
-        advice: "The file is not the one that the list was made of. Get it again, or make a new list with `zten hash` if \
-                 the change is meant.",
+        advice: "The file is not the file that the list was made of. Fetch the file again, or make a new list with `zten hash` if \
+                 the change is intended.",
     }
 }
 
@@ -312,8 +312,8 @@ static CHANGED: Row = Row::new(
     Class::Invalid,
     const {
         &texts(
-            "Content, type and shape of each component are those of the list of digests.",
-            "content, type or shape differs from the list of digests",
+            "The content, type and shape of each component are those in the list of digests.",
+            "the content, type or shape differs from the list of digests",
         )
     },
 );
@@ -322,8 +322,8 @@ static MISSING: Row = Row::new(
     Class::Invalid,
     const {
         &texts(
-            "Each component of the list of digests is in the file.",
-            "missing component, expected by the list of digests",
+            "Each component in the list of digests is in the file.",
+            "the file lacks a component that is in the list of digests",
         )
     },
 );
@@ -333,7 +333,7 @@ static ADDED: Row = Row::new(
     const {
         &texts(
             "Each component of the file is in the list of digests.",
-            "component without an entry in the list of digests",
+            "the file has a component that is not in the list of digests",
         )
     },
 );
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_written_otherwise_is_the_same() {
+    fn other_spellings_of_a_list_are_equal() {
         let plain = list(&format!("{SUM}  8  f32[2]  w/data\n"));
         let other = list(&format!("# by hand\n{SUM}  8  f32[2]  \"\\u{{77}}\"/\"data\"\n#\n"));
         let parse = |text: &str| Digests::parse(text.as_bytes()).unwrap();

@@ -1,6 +1,6 @@
 //! The addresses of the pages about rules.
 
-/// The address of the site that `site/` builds. `.ci/release site ADDRESS` writes it here, which is the only place that has it.
+/// The address of the site that `site/` builds. `.ci/release site ADDRESS` writes it here, which is the only file that has it.
 /// Before the first release the host is `zten.invalid`, a name that no one can register, so that no stranger can serve these pages.
 pub const SITE: &str = "https://zten.invalid";
 

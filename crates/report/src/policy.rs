@@ -292,19 +292,19 @@ impl Policy {
         self.require_store_digest
     }
 
-    /// Checks the role that a file has in a store. The content of a blob, and the blobs of a manifest, have been compared. Returns the
-    /// violation if the policy requires that and nothing was compared. `holds_no_tensors` says that the check has found a kind of
-    /// file that holds no tensors, such as text: a store's own records are of such kinds, and need no digest.
+    /// Checks the role of a file in a store of downloaded models. The content of a blob, and the blobs that a manifest lists, have
+    /// been compared. Returns the violation if the policy requires a comparison and the file was not compared. `holds_no_tensors` is
+    /// true if the file is of a kind that holds no tensors, such as text: the records of a store are of such kinds, and need no digest.
     pub fn check_store(&self, role: &Role, holds_no_tensors: bool) -> Option<Finding> {
         let sentence = match role {
             _ if !self.require_store_digest => return None,
             Role::Blob(_) | Role::Manifest => return None,
             Role::Record if holds_no_tensors => return None,
             Role::Unfinished => {
-                "the download or creation of the file has not ended, so nothing was compared"
+                "the download or creation of the file has not ended, so its content was not compared"
             }
             Role::Outside | Role::Record => {
-                "the file was not compared: its name in a store is not its digest"
+                "the content was not compared, because the name of the file is not its digest in a store"
             }
         };
         let mut finding = Finding::new(Verdict::Invalid, sentence.to_owned());
@@ -380,10 +380,9 @@ impl Policy {
             check_max_size("file size", Some(size), self.max_file_size).map(|found| (found, shard))
         });
         let tensors = u64_from_usize(manifest.len());
-        let count = self
-            .max_tensors
-            .filter(|most| tensors > *most)
-            .map(|most| (&SIZE, format!("{tensors} tensors exceed the maximum of {most}"), None));
+        let count = self.max_tensors.filter(|most| tensors > *most).map(|most| {
+            (&SIZE, format!("number of tensors {tensors} exceeds the maximum of {most}"), None)
+        });
         files.or_else(|| {
             let decoded = || {
                 check_max_size("decoded size", decoded(manifest.tensors()), self.max_decoded_size)
@@ -506,7 +505,7 @@ impl Policy {
 /// Makes a note that a policy denies an error.
 pub fn to_error(mut note: Finding) -> Finding {
     note.verdict = Verdict::Invalid;
-    note.sentence.push_str(": the policy denies that");
+    note.sentence.push_str(": the policy makes this note an error");
     note
 }
 

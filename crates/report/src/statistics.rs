@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn each_number() {
+    fn each_statistic_is_computed() {
         let nan = f64::NAN;
         let seen = of(&[-0.0, 0.0, 3.0, -1.0, nan, nan, f64::INFINITY]);
         assert_eq!((seen.count, seen.zeros, seen.nan, seen.infinities), (7, 2, 2, 1));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_as_counted_at_once() {
+    fn merged_statistics_equal_those_of_one_pass() {
         let mut random = fastrand::Rng::with_seed(1);
         let numbers: Vec<f64> = (0..1000).map(|_| random.f64() * 1e6 - 3.0).collect();
         let mut merged = Statistics::of_zeros(0);

@@ -80,8 +80,9 @@ impl BlobDigest {
             return None;
         }
         let (algorithm, found, wanted) = (self.algorithm(), found.hex(), self.hex());
-        let sentence =
-            format!("{algorithm} of the content is {found}, the store names the file {wanted}");
+        let sentence = format!(
+            "{algorithm} of the content is {found}, but the name of the file says {wanted}"
+        );
         Some(finding(&DIGEST, sentence))
     }
 }
@@ -221,7 +222,8 @@ pub fn unfinished() -> Finding {
 
 /// Returns the finding that a manifest of `length` bytes is too long.
 pub fn too_long(length: u64) -> Finding {
-    let sentence = format!("manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
+    let sentence =
+        format!("the manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
     finding(&MANIFEST_FORM, sentence)
 }
 

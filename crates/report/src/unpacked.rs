@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_low_half_comes_first_and_the_last_may_be_none() {
+    fn the_low_nibble_comes_first_and_the_last_high_nibble_may_be_unused() {
         let bytes: Vec<u8> = (0..5000_usize).map(|n| n.to_le_bytes()[0]).collect();
         for (count, step) in [(10_000, 5000), (9_999, 7), (9_999, 5000), (0, 10)] {
             let (mut unpacking, mut codes) = (Unpacking::new(count), Vec::new());

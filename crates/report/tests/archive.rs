@@ -1,4 +1,4 @@
-//! Descriptions of archives are written as they are listed.
+//! Tests that objects are described one by one, in the order in which they are listed.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -51,7 +51,7 @@ fn objects_are_written_as_they_are_listed() {
 }
 
 #[test]
-fn some_objects_alone() {
+fn selected_objects_are_written_alone() {
     let file = file();
     let document = archive(Some("a\u{202e}.zt".as_ref()), file.manifest(), || {
         file.tensors().filter(|tensor| tensor.name().ends_with('7'))

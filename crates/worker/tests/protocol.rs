@@ -6,7 +6,7 @@
 mod oracle;
 
 #[test]
-fn whatever_arrives_is_within_limits() {
+fn every_message_is_within_limits() {
     let mut random = fastrand::Rng::with_seed(1);
     for _ in 0..200_000 {
         let choice = random.u8(..);

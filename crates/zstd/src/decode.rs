@@ -134,7 +134,7 @@ impl<D: BlockDecoder> Frames<D> {
     ///
     /// # Errors
     /// The errors of [`open`](Self::open).
-    pub fn places<E>(
+    pub fn find_frames<E>(
         &self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         mut each: impl FnMut(Range<u64>, Option<u64>) -> bool,

@@ -38,7 +38,7 @@ fn safetensors(path: &Path, report: &mut Report) {
         let tensor = file.load(&name, &Device::Cpu).and_then(|tensor| bytes(&tensor));
         let Some(mut bytes) = report.read(tensor) else { continue };
         if format!("{:?}", view.dtype()) == "U16" {
-            // It is read as `u32`, which holds the same numbers.
+            // candle has no tensors of this type, so the elements are read as `u32`, which holds the same numbers.
             bytes = bytes.chunks_exact(4).flat_map(|four| [four[0], four[1]]).collect();
         }
         report.content(&name, "data", &bytes);
@@ -85,7 +85,7 @@ fn pt(path: &Path, report: &mut Report) {
     }
 }
 
-/// The elements of a tensor, little-endian, in row-major order.
+/// Returns the elements of a tensor, little-endian and in row-major order.
 fn bytes(tensor: &Tensor) -> Result<Vec<u8>> {
     let tensor = tensor.contiguous()?;
     let (storage, _) = tensor.storage_and_layout();

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 
 type Read = fn(&Path, &[u8], &mut Report);
 
-/// Reads a file of 0.1 by the first, and another by the second.
+/// Reads a file of 0.1 with the first function, and any other file with the second.
 fn either(path: &Path, report: &mut Report, (old, new): (Read, Read)) {
     let bytes = fs::read(path).unwrap_or_default();
     match is_legacy_file(path) {

@@ -1,4 +1,4 @@
-"""Random arrays of every type and shape that NumPy has and a file can hold."""
+"""Makes random arrays of every type and shape that NumPy has and a file can hold."""
 
 import ml_dtypes
 import numpy as np
@@ -49,7 +49,7 @@ def shape(rng):
 
 
 def array(rng, dtype=None, sides=None):
-    """Any bits, and now and then something to compress, or elements that do not lie in a row."""
+    """Returns an array with random bits, sometimes with compressible content or with strides."""
     dtype = DTYPES[rng.integers(len(DTYPES))] if dtype is None else np.dtype(dtype)
     sides = shape(rng) if sides is None else sides
     count = int(np.prod(sides, dtype=np.int64))
@@ -66,7 +66,8 @@ def array(rng, dtype=None, sides=None):
 
 
 def laid_out(rng, dtype, sides):
-    """An array in either order of its indices and either byte order. NumPy has one byte order of bfloat16."""
+    """Returns an array in either order of its indices and either byte order. NumPy has bfloat16 in one byte order
+    only."""
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
         made = array(rng, part, (*sides, 2)).copy().view(dtype).reshape(sides)
@@ -80,7 +81,7 @@ def laid_out(rng, dtype, sides):
 
 
 def csr(rng):
-    """Values' count, indices and row pointers of a random matrix, and its shape."""
+    """Returns a random matrix: the number of values, the indices, the row pointers, and the shape."""
     rows, columns = int(rng.integers(0, 20)), int(rng.integers(1, 1 << 20))
     counts = rng.integers(0, 6, rows)
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint64)
@@ -90,7 +91,8 @@ def csr(rng):
 
 
 def coo(rng):
-    """Values' count and coordinates, all of a dimension before those of the next, and the shape."""
+    """Returns a random list of coordinates: the number of values, the coordinates dimension by dimension, and the
+    shape."""
     sides = tuple(int(side) for side in rng.integers(1, 1 << 20, rng.integers(1, 5)))
     nnz = int(rng.integers(0, 60))
     coords = np.array([rng.integers(0, side, nnz) for side in sides]).astype(np.uint64)
@@ -102,8 +104,8 @@ def names(rng, count):
 
 
 def written(tally, zten, files, make):
-    """Has `make` write each file, and the command say what is in it. `files` are a folder, how
-    many, and a seed."""
+    """Has ``make`` write each file, and checks that the command agrees about its content. ``files`` are a folder, a
+    number of files, and a seed."""
     folder, count, seed = files
     for at in range(count):
         rng = np.random.default_rng([seed, at])
@@ -120,7 +122,7 @@ def written(tally, zten, files, make):
 
 
 def row(array):
-    """Little-endian bytes in row-major order."""
+    """Returns little-endian bytes in row-major order."""
     return np.ascontiguousarray(array).tobytes()
 
 

@@ -29,14 +29,14 @@ ZTEN_NAMES = {numpy: zten for zten, numpy in NUMPY_NAMES.items()}
 def sha256(data):
     """Returns the sum of bytes, or of the little-endian bytes of an array."""
     if hasattr(data, "tobytes"):
-        # The bytes of types that are not interpreted are as NumPy wrote them.
+        # The bytes of types that are not interpreted stay as NumPy wrote them.
         assert data.dtype.byteorder != ">" or data.dtype.kind in "SUVMm", data.dtype
         data = data.tobytes()
     return hashlib.sha256(data).hexdigest()
 
 
 class Tally:
-    """Counts what was compared, and what is known to be rejected, skipped or seen otherwise."""
+    """Counts comparisons, and the files that are known to be rejected, skipped or read differently."""
 
     def __init__(self, title):
         self.title = title
@@ -44,11 +44,11 @@ class Tally:
         self.known = collections.Counter()
 
     def rejects(self, why, call, *arguments):
-        """The call must fail, and is counted under the reason."""
+        """Checks that the call fails, and counts the failure under the reason ``why``."""
         try:
             call(*arguments)
         except Exception as error:
-            # The packages raise whatever they like, but that is one of ours.
+            # The packages may raise anything, but this exception is from our own check.
             if isinstance(error, AssertionError):
                 raise
             self.known["REJECTED", why] += 1
@@ -80,7 +80,7 @@ class Tally:
 
 
 def kinds(value):
-    """An attribute's value with its kind, as the lists of files spell it."""
+    """Returns the value of an attribute with its type, as the lists of files spell it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -101,7 +101,7 @@ def kinds(value):
 
 
 def unordered(value):
-    """The same with the entries of maps in one order."""
+    """Returns the value with the entries of its maps sorted."""
     if isinstance(value, list):
         return [unordered(item) for item in value]
     if isinstance(value, dict):
@@ -113,13 +113,13 @@ def unordered(value):
 
 
 def run(*command):
-    """Exit status, output and errors of a command."""
+    """Returns the exit status, the output and the errors of a command."""
     done = subprocess.run(command, capture_output=True, check=False)
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 
 class Zten:
-    """The command, at a path."""
+    """The command at a path."""
 
     def __init__(self, path):
         self.path = path
@@ -133,7 +133,8 @@ class Zten:
         return json.loads(out)
 
     def agrees(self, path, objects, *options):
-        """That `check`, `hash` and `ls` say of a file what `objects` says. How many components."""
+        """Checks that `check`, `hash` and `ls` agree with ``objects`` about a file. Returns the number of
+        components."""
         status, out, errors = self.call("check", path, *options)
         assert status == 0, (path, out, errors)
         hashed = {
@@ -167,7 +168,7 @@ class Zten:
 
 
 def exact(value):
-    """An attribute's value as `ls --json` writes it: docs/json.md."""
+    """Returns the value of an attribute as `ls --json` writes it (docs/json.md)."""
     if isinstance(value, dict):
         if any(key.startswith("$") for key in value):
             return {"$map": [exact(side) for item in value.items() for side in item]}
@@ -186,7 +187,7 @@ def exact(value):
 
 
 def entry(name, shape, format, parts, **more):
-    """An object for `Zten.agrees`; parts are role, dtype, type and bytes."""
+    """Returns an object for `Zten.agrees`. Parts are tuples of role, dtype, type and bytes."""
     components = [
         {"role": role, "dtype": dtype, "type": type, "bytes": len(data), "sha256": sha256(data)}
         for role, dtype, type, data in parts

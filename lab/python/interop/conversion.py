@@ -1,4 +1,4 @@
-"""Helpers of the scripts on `zten convert`: every way to convert, and what must be rejected."""
+"""Helpers of the scripts about `zten convert`: all kinds of conversion, and the expected rejections."""
 
 import pathlib
 
@@ -23,7 +23,7 @@ class Conversion:
         self.output = self.folder / "converted.zt"
 
     def accepts(self, path, wanted, attributes=None):
-        """That a file converts, by every way, to the objects that are wanted."""
+        """Checks that a file converts to the wanted objects, in every way."""
         for way in WAYS:
             self.output.unlink(missing_ok=True)
             status, _, errors = self.zten.call("convert", path, self.output, *way)
@@ -52,14 +52,14 @@ class Conversion:
             assert status == 0, errors
 
     def rejects(self, path, name, why):
-        """That a file is rejected for the tensor of that name, and nothing is left behind."""
+        """Checks that a file is rejected because of the named tensor, and that no output is left behind."""
         for there in (None, b"what was there before"):
             self.output.unlink(missing_ok=True)
             if there is not None:
                 self.output.write_bytes(there)
             before = sorted(self.folder.iterdir())
             status, _, errors = self.zten.call("convert", "--force", path, self.output)
-            # Invalid, or not supported.
+            # The file is invalid or unsupported.
             assert status in (1, 3), (path, status, errors)
             assert name in errors, (name, errors)
             assert sorted(self.folder.iterdir()) == before, "something was left behind"
@@ -71,10 +71,10 @@ class Conversion:
         """Checks that the tensor called `name` is left out and named. `has_others` says that the file has other tensors."""
         self.output.unlink(missing_ok=True)
         status, _, errors = self.zten.call("convert", "--force", path, self.output)
-        # An opaque tensor is no failure, unless nothing else can be written; an unread one is.
+        # An opaque tensor is not a failure, unless nothing else can be written. An unread tensor is a failure.
         assert status in ((0, 3) if has_others else (0, 2, 3)), (path, status, errors)
         assert name in errors, (name, errors)
-        # The fields of numbers in records are written without the records.
+        # The fields of records that are numbers are written without the records.
         assert self.output.exists() == (has_others or status == 0), path
         self.output.unlink(missing_ok=True)
         self.tally.known["LEFT OUT", why] += 1

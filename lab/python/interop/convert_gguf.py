@@ -23,15 +23,15 @@ PLAIN = {
     TYPES.I32: "i32",
     TYPES.I64: "i64",
 }
-# Some count 36 bytes a block of it, and some 40.
+# Some programs count 36 bytes for a block of this type, and others 40.
 NOT_HELD = [TYPES.Q8_1]
 BLOCKS = [type for type in TYPES if type not in PLAIN and type not in NOT_HELD]
 
 
 def tensor(rng, type):
-    """Shape, as NumPy has it, and bytes."""
+    """Returns the shape, as NumPy has it, and the bytes of a random tensor."""
     elements, size = gguf.GGML_QUANT_SIZES[type]
-    # GGUF has no scalars, and tensors of at most four dimensions.
+    # GGUF has no scalars, and at most four dimensions.
     outer = [int(side) for side in rng.integers(1, 5, rng.integers(0, 4))]
     shape = [*outer, int(rng.integers(1, 6)) * elements]
     count = int(np.prod(shape, dtype=np.int64))
@@ -55,7 +55,7 @@ def wanted(name, type, shape, data):
 
 
 def metadata(rng, writer):
-    """Some of each kind; what is read of them."""
+    """Writes some values of each type. Returns the values that are expected when they are read."""
     values = {
         "general.architecture": "llama",
         "a.u8": int(rng.integers(256)),
@@ -101,14 +101,14 @@ def main(folder, zten, count, seed):
     path = folder / "x.gguf"
     for at in range(count):
         rng = np.random.default_rng([seed, at])
-        # Each type in the first file, some in the others.
+        # The first file has every type, and each other file has some.
         types = [*PLAIN, *BLOCKS]
         if at > 0:
             types = [types[n] for n in rng.integers(0, len(types), rng.integers(1, 12))]
         tensors = {f"blk.{n}.weight": (type, *tensor(rng, type)) for n, type in enumerate(types)}
         try:
             attributes = write(rng, path, tensors)
-            # The content as the package itself reads it; the file closes when this is dropped.
+            # The package itself reads the expected content. It closes the file when the reader is dropped.
             read = {found.name: found for found in gguf.GGUFReader(path).tensors}
             objects = []
             for name, (type, shape, data) in tensors.items():

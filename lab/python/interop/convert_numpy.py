@@ -30,13 +30,13 @@ NOT_HELD = {
 
 
 def array(rng, dtype):
-    """Either byte order, and either order of the indices."""
+    """Returns an array in either byte order and either order of the indices."""
     sides = () if rng.integers(8) == 0 else arrays.shape(rng)
     return arrays.laid_out(rng, dtype, sides)
 
 
 def wanted(name, array):
-    """By NumPy: little-endian, the last index moving fastest."""
+    """Returns the content as NumPy reads it: little-endian, with the last index varying fastest."""
     dtype = array.dtype.newbyteorder("<")
     data = array.astype(dtype).tobytes(order="C")
     logical = array.dtype.newbyteorder("=").name if array.dtype.kind == "c" else None
@@ -74,7 +74,7 @@ def main(folder, zten, count, seed):
     for at in range(count):
         rng = np.random.default_rng([seed, at])
         try:
-            # Each type first.
+            # Every type occurs before any type is repeated.
             npy(rng, conversion, folder / f"array {at}.npy", array(rng, HELD[at % len(HELD)]))
             npz(rng, conversion, folder / f"{at}.npz")
         except BaseException:

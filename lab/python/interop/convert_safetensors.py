@@ -12,7 +12,7 @@ from common import entry
 from conversion import Conversion
 from tensors import HELD, listed, random, write
 
-# Types of which 1.2 knows no more than the name, and how many bits one is; of the second, a pair.
+# Types of which 1.2 knows only the name, and the number of bits of one element; for the second type, of a pair.
 NAMED = {"float8_e8m0fnu": ("f8_e8m0", 8), "float4_e2m1fn_x2": ("f4_e2m1", 8)}
 
 
@@ -21,7 +21,7 @@ def main(folder, zten, count, seed):
     path = folder / "x.safetensors"
     for at in range(count):
         rng = np.random.default_rng([seed, at])
-        # Each type in the first file, some in the others.
+        # The first file has every type, and each other file has some.
         dtypes = list(HELD) if at == 0 else rng.choice(list(HELD), rng.integers(0, 12))
         tensors = {
             f"{['model.', '重み ', 'x' * 300, ''][rng.integers(4)]}{n}": random(

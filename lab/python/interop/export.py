@@ -17,7 +17,7 @@ import arrays
 from common import Tally, Zten
 from tensors import HELD, listed, random, write
 
-# Generations, and how a file of them is written.
+# The generations, and the options with which their files are written.
 OPTIONS = [["--to", "1.2"], ["--to", "1.2", "--zstd"], ["--to", "2"], ["--to", "2", "--zstd"]]
 NUMPY = [dtype for dtype in arrays.DTYPES if dtype != ml_dtypes.bfloat16]
 NUMPY += [np.dtype("complex64"), np.dtype("complex128")]
@@ -35,7 +35,7 @@ class Export:
         return to
 
     def through(self, path, suffix):
-        """The file as zTensor of each generation, and that again as what it was."""
+        """Converts the file to zTensor of each generation, and back to its own format."""
         for options in OPTIONS:
             yield self.convert(self.convert(path, "x.zt", *options), f"out.{suffix}")
 
@@ -62,21 +62,21 @@ def of_safetensors(rng, export):
     path = export.folder / "x.safetensors"
     write(path, tensors, metadata)
     wanted, (_, texts) = read(path), listed(path)
-    # 1.2 knows the last two types by name alone, and they come back through 2.
+    # 1.2 knows only the names of the last two types, so they are converted back through 2.
     for options in ([], ["--zstd"]):
         first = export.convert(path, "1.zt", *options)
         second = export.convert(first, "2.zt", "--to", "2")
         out = export.convert(second, "out.safetensors")
         assert read(out) == wanted
         assert listed(out)[1] == texts
-        # The package writes the same, but for the order of its metadata.
+        # The package writes the same bytes, except for the order of its metadata.
         assert len(out.read_bytes()) == len(path.read_bytes()) or texts
     export.tally.compared["safetensors"] += 1
     of_several(rng, export, tensors, metadata)
 
 
 def of_several(rng, export, tensors, metadata):
-    """The same tensors in some files, and an index."""
+    """Writes the same tensors to several files with an index."""
     folder = export.folder / "several"
     folder.mkdir()
     count = int(rng.integers(1, 4))

@@ -1,5 +1,5 @@
-"""GGUF files as converters of models write them: each `add_*` of the package's writer is called,
-with a value that it has in some model."""
+"""Makes GGUF files as converters of models write them: calls each `add_*` method of the package's writer, with
+values that occur in some model."""
 
 import collections
 import inspect
@@ -11,7 +11,7 @@ from gguf import quants
 
 from common import ZTEN_NAMES
 
-# The writer warns of files that need not be split.
+# The writer warns about files that need not be split.
 logging.getLogger("gguf").setLevel(logging.ERROR)
 
 TYPES = gguf.GGMLQuantizationType
@@ -26,7 +26,7 @@ TEMPLATES = [
     [{"name": "default", "template": "{{ x }}"}, {"name": "tool use", "template": "{{ y }}"}],
     [{"name": "rag", "template": "重み"}],
 ]
-# Functions that are called below, and those that others use.
+# The methods that are called below, and the methods that other methods call.
 CALLED = set()
 PLAIN = {
     "add_tensor",
@@ -62,7 +62,7 @@ def text(rng):
     return pick(rng, TEXTS)
 
 
-# By what the writer says that it takes.
+# Values by the type that the writer declares for a parameter.
 VALUES = {
     "int": lambda rng, _: count(rng),
     "float": lambda rng, _: floats(rng),
@@ -81,7 +81,7 @@ VALUES = {
 
 
 class Writer(gguf.GGUFWriter):
-    """Notes what is called."""
+    """A writer that records which of its methods are called."""
 
     def __getattribute__(self, name):
         if name.startswith("add_"):
@@ -127,7 +127,7 @@ def add(rng, writer, name, blocks):
 
 
 def per_block(rng, value, blocks):
-    """One for all blocks, or one for each, of which some, but not all, are none."""
+    """Returns one value for all blocks, or one for each block. Of several values some, but not all, are zero."""
     if rng.integers(3):
         return value
     return [value, *(value if flag(rng) else 0 for _ in range(blocks - 1))]
@@ -149,7 +149,7 @@ def text_model(rng, writer, sizes):
     writer.add_block_count(blocks)
     writer.add_context_length(int(pick(rng, [512, 131_072, 1 << 20, 10_485_760])))
     writer.add_embedding_length(embedding)
-    # A model without attention is said to have no heads, and none of these layers.
+    # The metadata of a model without attention gives 0 heads, and such layers do not exist.
     is_recurrent = any(name in writer.arch for name in ("mamba", "rwkv"))
     writer.add_feed_forward_length(0 if is_recurrent else per_block(rng, 4 * embedding, blocks))
     writer.add_head_count(0 if is_recurrent else per_block(rng, heads, blocks))
@@ -180,7 +180,7 @@ def text_model(rng, writer, sizes):
 
 
 def experts(rng, writer, blocks, embedding):
-    # Dense variants of models with experts are said to have none.
+    # The metadata of dense variants of models with experts gives 0 experts.
     number = int(pick(rng, [0, 1, 8, 60, 128, 256]))
     writer.add_expert_count(number)
     writer.add_expert_used_count(min(number, int(pick(rng, [1, 2, 8]))))
@@ -197,7 +197,7 @@ KINDS = gguf.TokenType
 
 
 def tokens_of(rng, kind, words):
-    """Tokens, their types and their scores."""
+    """Returns tokens, their types and their scores."""
     made = [
         ("<unk>", KINDS.UNKNOWN),
         ("<s>", KINDS.CONTROL),
@@ -210,7 +210,7 @@ def tokens_of(rng, kind, words):
         (pick(rng, ["▁", "Ġ", "##", "重", "\\xff", "🙂 ", "a\0"]) + str(at), KINDS.NORMAL)
         for at in range(words)
     ]
-    # Text that looks like something else, twice the same, and none.
+    # Tokens that look like something else, a repeated token, and an empty one.
     made += [
         ("<0x", KINDS.NORMAL),
         ("<0xZZ>", KINDS.NORMAL),
@@ -226,14 +226,14 @@ SPECIAL = "bos eos unk pad sep mask eot eom".split()
 
 
 def vocabulary(rng, writer, words):
-    """The number of tokens."""
+    """Adds a vocabulary, and returns the number of its tokens."""
     kind = pick(rng, ["llama", "gpt2", "bert", "t5", "rwkv", "plamo2", "no_vocab"])
     writer.add_tokenizer_model(kind)
     if kind == "no_vocab":
         return words
     tokens, types, scores = tokens_of(rng, kind, words)
     writer.add_tokenizer_pre(pick(rng, ["default", "llama-bpe", "qwen2"]))
-    # Bytes are taken, too.
+    # The writer also takes bytes.
     writer.add_token_list([token.encode() for token in tokens] if flag(rng) else tokens)
     if kind != "rwkv" or flag(rng):
         writer.add_token_types(types if flag(rng) else [int(type) for type in types])
@@ -253,7 +253,7 @@ def vocabulary(rng, writer, words):
             getattr(writer, f"add_{name}_token_id")(
                 int(pick(rng, [0, len(tokens) - 1, rng.integers(len(tokens))]))
             )
-    # Keys without a method of the writer.
+    # Keys for which the writer has no method.
     for name in ("fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep", "cls"):
         if rng.integers(6) == 0:
             writer.add_uint32(f"tokenizer.ggml.{name}_token_id", int(rng.integers(len(tokens))))
@@ -295,13 +295,13 @@ def clip_model(rng, writer, sizes):
 
 
 def others(rng, writer, names, blocks):
-    """Calls some of those that have not been, of which one number is as good as another."""
+    """Calls some of the methods that have not been called and accept any number."""
     for name in sorted(set(names) - SAID):
         if rng.integers(8) == 0:
             add(rng, writer, name, blocks)
 
 
-# The facts above, as far as numbers have to agree, and keys with names of a program's own.
+# The facts above whose numbers must agree, and keys that a program may define itself.
 SAID = (
     {
         f"add_{name}"
@@ -337,7 +337,7 @@ OF_TEXT = {
 
 
 def own_keys(rng, writer):
-    """Returns the keys of a program of its own, with every type of value."""
+    """Returns keys that a program defines itself, with every type of value."""
     for bits in (8, 16, 32, 64):
         number = int(rng.integers(1 << (bits - 1)))
         getattr(writer, f"add_uint{bits}")(f"zten.u{bits}", number)
@@ -354,7 +354,7 @@ def own_keys(rng, writer):
 
 
 def names_of(rng, arch, blocks):
-    """Names that the package has for tensors of an architecture."""
+    """Returns the names that the package has for the tensors of an architecture."""
     kinds = [kind for kind in gguf.MODEL_TENSORS[arch] if kind != gguf.MODEL_TENSOR.TOKEN_EMBD]
     number = int(rng.integers(0, min(len(kinds), 9) + 1))
     for at in rng.permutation(len(kinds))[:number]:
@@ -364,14 +364,14 @@ def names_of(rng, arch, blocks):
 
 
 def tensor(rng, shape, type):
-    """An array for the writer, its type there, what it is here, and the bytes."""
+    """Returns an array for the writer, its type in GGUF, its type in zten, and the bytes."""
     if type in QUANTIZED:
         elements, size = gguf.GGML_QUANT_SIZES[type]
         shape = [*shape[:-1], max(1, shape[-1] // elements) * elements]
         try:
             data = quants.quantize(rng.standard_normal(shape).astype(np.float32), type)
         except NotImplementedError:
-            # The package reads these, and does not make them.
+            # The package can read these types, but not make them.
             number = int(np.prod(shape, dtype=np.int64)) // elements * size
             data = np.frombuffer(rng.bytes(number), np.uint8).reshape([*shape[:-1], -1])
         return data, type, (f"gguf.{type.name.lower()}", shape, data)
@@ -384,8 +384,8 @@ def tensor(rng, shape, type):
 
 
 def write(rng, path):
-    """Writes a model, perhaps in several files. The files, each with what it holds: name to type,
-    shape and array."""
+    """Writes a model, perhaps in several files. Returns the files, each with its content: name to type, shape and
+    array."""
     archs = list(gguf.MODEL_ARCH)
     arch = gguf.MODEL_ARCH.MMPROJ if rng.integers(10) == 0 else pick(rng, archs)
     split = {}
@@ -398,7 +398,7 @@ def write(rng, path):
         path, gguf.MODEL_ARCH_NAMES[arch], use_temp_file=not split and flag(rng), **split
     )
     size = sizes(rng)
-    # The first of several files alone gives it, and all are aligned by it.
+    # Only the first of several files states the alignment, and all files use it.
     if not split and rng.integers(4) == 0:
         writer.add_custom_alignment(1 << int(rng.integers(3, 13)))
     held = {}
@@ -429,7 +429,7 @@ def write(rng, path):
         held["scalar"] = tensor(rng, [], TYPES.F32)
         held["empty"] = tensor(rng, [int(rng.integers(0, 3)), 0, 4], TYPES.F16)
     if rng.integers(8) == 0:
-        # Only the embeddings' sizes were looked for.
+        # These tensors were added only so that the sizes of the embeddings are found.
         held.clear()
     return finish(writer, held, path, streams=not writer.use_temp_file and not split and flag(rng))
 
@@ -452,7 +452,7 @@ def finish(writer, held, path, streams):
     paths = [path] if len(parts) == 1 else writer.format_shard_names(path)
     writer.close()
     wanted = {name: what for name, (_, _, what) in held.items()}
-    # The first of several files has all tensors.
+    # The first of several files lists all tensors.
     rest = [{name: wanted[name] for name in part} for part in parts[1:]]
     return list(zip(paths, [wanted, *rest], strict=True))
 

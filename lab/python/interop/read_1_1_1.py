@@ -1,8 +1,8 @@
-"""Files written by zten, read by the Python package ztensor 1.1.1: every element that it can.
+"""Reads files that zten has written with the Python package ztensor 1.1.1: every element that the package can read.
 
     read_1_1_1.py FOLDER    a folder with files.json, as `interop emit` writes it
 
-It is a reader of 1.1, which ignores what 1.2 added: `type` and `uncompressed_length`.
+The package reads 1.1, and ignores the fields that 1.2 has added: `type` and `uncompressed_length`.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ import ztensor
 from common import NUMPY_NAMES, Tally, sha256
 
 TALLY = Tally("written by zten, read by ztensor 1.1.1 in Python")
-# SciPy has no matrices of these.
+# SciPy has no matrices of these types.
 NO_MATRIX = {"f16", "bf16"}
 
 
@@ -63,7 +63,7 @@ def coo(reader, wanted):
 
 
 def whole(reader, wanted):
-    """By the ways that known formats have of their own."""
+    """Reads an object with the methods for its format."""
     format, shape = wanted["format"], wanted["shape"]
     rejected = lambda why: TALLY.rejects(why, reader.read_tensor, wanted["name"])
     if format == "dense":
@@ -107,7 +107,7 @@ def one(path, file):
         return
     reader = ztensor.Reader(str(path))
     assert len(reader) == len(file["objects"])
-    # C strings hold no NUL: it leaves such names out of its list.
+    # The list of the package passes through C strings, so it leaves out names with a NUL.
     wanted = [entry for entry in file["objects"] if "\0" not in entry["name"]]
     for _ in range(len(wanted), len(file["objects"])):
         TALLY.skips("objects with NUL in their name: it does not list them")

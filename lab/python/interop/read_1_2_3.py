@@ -12,7 +12,7 @@ import ztensor
 
 from common import NUMPY_NAMES, Tally, kinds, sha256, unordered
 
-# NumPy knows bfloat16 once that has been imported.
+# NumPy knows bfloat16 only after this import.
 assert np.dtype("bfloat16") == ml_dtypes.bfloat16
 TALLY = Tally("written by zten, read by ztensor 1.2.3 in Python")
 COMPLEX = "complex elements of dense objects: twice as many as it makes room for"
@@ -43,7 +43,7 @@ def metadata(reader, wanted):
 
 
 def dense(reader, wanted):
-    """By the ways that dense objects have of their own."""
+    """Reads a dense object with the methods for dense objects."""
     name, part = wanted["name"], next(p for p in wanted["components"] if p["role"] == "data")
     for array in (reader.read_numpy(name), reader[name], reader.read_numpy(name, copy=True)):
         assert array.dtype == np.dtype(NUMPY_NAMES[part["dtype"]])
@@ -57,7 +57,7 @@ def dense(reader, wanted):
 
 
 def components(reader, wanted):
-    """By component, below the package's own classes, which reject some."""
+    """Reads the components without the package's own classes, which reject some objects."""
     for part in wanted["components"]:
         buffer, dtype = reader._inner._read_component_raw(wanted["name"], part["role"])
         assert dtype == NUMPY_NAMES[part["dtype"]]
@@ -76,7 +76,7 @@ def whole(reader, wanted):
 
 
 def unreadable(reader, wanted):
-    """Returns True if twice as many elements do not fit: into the shape, or into what it has room for."""
+    """Returns True if twice as many elements would not fit in the shape or in the buffer."""
     part = next(part for part in wanted["components"] if part["role"] == "data")
     encoding = reader.metadata(wanted["name"]).components["data"]["encoding"]
     return is_complex(part) and part["bytes"] > 0 and (wanted["shape"] != [] or encoding == "zstd")

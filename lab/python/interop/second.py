@@ -17,9 +17,9 @@ import ztensor.numpy
 import arrays
 from common import Tally, Zten
 
-# The package makes bf16 of no array, and reads it as bytes.
+# The package reads bf16 as bytes, not as an array.
 DTYPES = [dtype for dtype in arrays.DTYPES if dtype != ml_dtypes.bfloat16]
-# It writes no names but those in normal form C; members of archives have no backslash.
+# The package writes only names in normal form C. Members of archives have no backslash.
 NAMES = [unicodedata.normalize("NFC", name) for name in arrays.NAMES if "\\" not in name]
 
 
@@ -64,7 +64,7 @@ def one(rng, zten, folder, tally):
 
 
 def sharded(root, zten, folder, tally):
-    """Compares the content of shards, element by element: as `zten convert` reads it in, and as the package does."""
+    """Compares the content of shards element by element: as `zten convert` copies it, and as the package reads it."""
     one = folder / "one.npz"
     for arguments in (["check", root], ["convert", "--force", root, one]):
         status, _, errors = zten.call(*arguments)
@@ -75,7 +75,7 @@ def sharded(root, zten, folder, tally):
         tally.compared["arrays"] += len(arrays_of_zten)
     shards = list(root.parent.glob(f"{root.stem}-*.zt"))
     assert shards, root
-    # The package must find damage, which shows that it has read them.
+    # The package must detect damage, which shows that it reads the shards.
     content = bytearray(shards[0].read_bytes())
     content[-100 % len(content)] ^= 1
     shards[0].write_bytes(content)

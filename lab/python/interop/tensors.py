@@ -1,4 +1,4 @@
-"""Safetensors files as the package safetensors writes them: what the scripts on them share."""
+"""Helpers of the scripts about safetensors files that the package safetensors writes."""
 
 import ctypes
 import json
@@ -6,7 +6,7 @@ import json
 import numpy as np
 import safetensors
 
-# The name of a type in the package, the bits of an element, the name here.
+# The name of each type in the package, the number of bits of an element, and the name in zten.
 HELD = {
     "bool": (8, "bool", None),
     "uint8": (8, "u8", None),
@@ -31,7 +31,7 @@ HELD = {
 
 
 def write(path, tensors, metadata=None):
-    """Name to type, shape and bytes."""
+    """Writes a file. Returns the type, shape and bytes of each tensor by its name."""
     kept, specs = [], {}
     for name, (dtype, shape, data) in tensors.items():
         buffer = ctypes.create_string_buffer(data, max(len(data), 1))

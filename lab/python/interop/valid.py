@@ -1,5 +1,5 @@
-"""Files of the packages safetensors, gguf and numpy, of every type, shape, name and vocabulary that
-they write: zten finds each valid, and in it what was written.
+"""Writes files with the packages safetensors, gguf and numpy, with every type, shape, name and vocabulary that they
+can write. zten must find each file valid, with the content that was written.
 
 valid.py FOLDER ZTEN COUNT SEED
 """
@@ -24,12 +24,12 @@ from common import ZTEN_NAMES, Tally, Zten, sha256
 
 NUMBERS = [dtype for dtype in arrays.DTYPES if dtype != ml_dtypes.bfloat16]
 NUMBERS += [np.dtype("complex64"), np.dtype("complex128")]
-# So many files a call of the command.
+# The number of files for each call of the command.
 CALL = 250
 
 RECORDS = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("c", [("d", "U1"), ("e", ">f2")])])
 
-# Arrays whose elements zten does not interpret: their bytes are read.
+# Arrays whose elements zten does not interpret. Their bytes are compared.
 OPAQUE = {
     "long doubles": np.arange(3, dtype=np.longdouble) / 3,
     "text": np.array([["a", "bc"], ["é", ""]], order="F"),
@@ -63,7 +63,7 @@ def shape(rng):
     if kind == 0:
         return ()
     if kind == 1:
-        # The maximum of dimensions of NumPy, except for the parts of a complex number.
+        # NumPy's largest number of dimensions, except for the parts of a complex number.
         return (1,) * 62 + (int(rng.integers(0, 3)),)
     return tuple(side if side < 20_000 else 2_003 for side in arrays.shape(rng))
 
@@ -75,7 +75,7 @@ def array(rng, dtypes=NUMBERS):
 
 
 def held(array):
-    """Returns it as it is here: type, shape and little-endian elements, the last index moving fastest."""
+    """Returns the array as zten has it: type, shape and little-endian elements, with the last index varying fastest."""
     name = (
         array.dtype.newbyteorder("=").name
         if array.dtype.isnative
@@ -86,7 +86,7 @@ def held(array):
 
 
 def names(rng):
-    """Returns a file of no, a few or many tensors."""
+    """Returns the names of the tensors of a file: none, a few or many."""
     return arrays.names(
         rng, int([0, 1, rng.integers(2, 9), rng.integers(2, 9), 300][rng.integers(5)])
     )
@@ -96,7 +96,7 @@ def safetensors_file(rng, path):
     metadata = [None, {}, {"format": "pt"}, {"重み": "\n\0", "": "x" * 3000}][rng.integers(4)]
     wanted = {}
     if rng.integers(2):
-        # The package takes elements as they lie.
+        # The package writes elements in the order of memory.
         made = {name: array(rng, arrays.DTYPES).copy(order="C") for name in names(rng)[:60]}
         metadata = metadata or ({} if made else None)
         safetensors.numpy.save_file(made, path, metadata)
@@ -111,7 +111,7 @@ def safetensors_file(rng, path):
         if rng.integers(2):
             sides = [int(side) for side in rng.integers(0, 5, rng.integers(1, 4))]
             data = rng.bytes(int(np.prod(sides)))
-            # Two elements a byte.
+            # Each byte holds two elements.
             made["fp4"] = "float4_e2m1fn_x2", sides, data
             wanted["fp4"] = "f4_e2m1", [*sides[:-1], 2 * sides[-1]], np.frombuffer(data, np.uint8)
         tensors.write(path, made, metadata or ({} if made else None))
@@ -155,7 +155,7 @@ def uninterpreted(folder):
 
 
 def fields(array):
-    """Returns the names and arrays of the fields that hold numbers, of an array of records."""
+    """Returns the names and arrays of those fields of an array of records that are numbers."""
     for name in array.dtype.names or ():
         if array.dtype[name].base.kind in "iufc" and array.dtype[name].base.names is None:
             yield name, array[name]
@@ -176,7 +176,7 @@ MAKERS = {
 
 
 def without_counterpart(folder):
-    """Writes what is known not to be valid: files, each with its verdict and the reason."""
+    """Writes files that are known to be invalid. Returns each with its verdict and the reason."""
     known = {}
     for at, (why, made) in enumerate(OBJECTS.items()):
         path = folder / f"known-{at}.npy"
@@ -218,11 +218,11 @@ def without_counterpart(folder):
 
 
 def written(folder, count, seed):
-    """Writes the files: each path with its seed and what it holds."""
+    """Writes the files. Returns each path with its seed and its content."""
     files = {}
     for at in range(count):
         rng = np.random.default_rng([seed, at])
-        # The same number of GGUF files as of two other formats.
+        # Of five files, two are GGUF files.
         suffix = [".gguf", ".safetensors", ".gguf", ".npy", ".npz"][at % 5]
         below = folder / f"{at // 100}"
         below.mkdir(exist_ok=True)
@@ -246,7 +246,7 @@ def described(type, sides, read):
 def main(folder, zten, count, seed):
     tally, zten = Tally("files of other programs"), Zten(zten)
     files = written(folder, count, seed) | uninterpreted(folder)
-    # Among fewer files, some methods may be missing.
+    # With fewer files, some methods may not be called.
     assert count < 1000 or not models.not_called(), f"never called: {models.not_called()}"
     known = without_counterpart(folder)
     _, out, errors = zten.call("check", "--json", "-r", folder)

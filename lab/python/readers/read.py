@@ -1,8 +1,8 @@
-"""Reads one file by a Python package, within limits, and prints what came of it: `read.py worker READER FILE`.
+"""Reads one file with a Python package within limits, and prints the outcome: `read.py worker READER FILE`.
 
-The lines are those of `zten_lab::readers::subject`: what opening gave, the first error of reading, and a sum for each
-tensor, or `-` of what scans a file and reads nothing. An exception is an error that a caller can handle, but for
-the lack of memory.
+The lines are those of `zten_lab::readers::subject`: the result of opening, the first error of reading, and a sum for
+each tensor, or `-` for a program that scans a file without reading tensors. An exception is an error that a caller
+can handle, unless memory ran out.
 """
 
 import contextlib
@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-# As `zten_lab::readers::subject` has them: addresses, seconds of the processor, and how a process ends. The limits
-# count from the import of the package on: torch takes 3 GiB of addresses and seconds before it reads anything.
+# The same limits as in `zten_lab::readers::subject`: address space, seconds of processor time, and how a process ends.
+# The limits count from the import of the package on, because torch takes 3 GiB of address space and some seconds before
+# it reads anything.
 ADDRESSES, SECONDS = 4 << 30, 10
 PANICKED, OUT_OF_MEMORY = 101, 99
-# The bytes of the largest tensor that is copied out of PyTorch.
+# The size of the largest tensor that is copied out of PyTorch, in bytes.
 COPIED = 1 << 30
 
 Tensors = Iterator[tuple[str, bytes]]
@@ -58,11 +59,11 @@ def torch(path: Path) -> Tensors:
     import torch
 
     def tensors(value: object, keys: tuple[str, ...], parents: tuple[int, ...] = ()) -> Tensors:
-        # A container may hold itself: it is walked once.
+        # A container may contain itself. Each container is visited once.
         if id(value) in parents:
             return
         if isinstance(value, torch.Tensor):
-            # A few bytes that strides repeat to gigabytes would take memory in our copy alone.
+            # Strides can repeat a few bytes so that the tensor has gigabytes. Only our own copy would take that memory.
             flat = value.detach()[:0] if value.nbytes > COPIED else value.detach()
             flat = flat.clone(memory_format=torch.contiguous_format).reshape(-1)
             yield ".".join(keys) or "data", flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
@@ -74,7 +75,7 @@ def torch(path: Path) -> Tensors:
 
 
 class Unsafe(Exception):
-    """A scanner says that a file is not safe."""
+    """A scanner reports that a file is not safe."""
 
 
 def fickling(path: Path) -> None:
@@ -97,7 +98,7 @@ def modelscan(path: Path) -> None:
     from modelscan.modelscan import ModelScan
 
     found = ModelScan().scan(path)
-    # Its command has an exit status for files of which it scans nothing.
+    # The command has an exit status for files of which it scans nothing.
     if found["issues"] or found["errors"] or not found["summary"]["scanned"]["total_scanned"]:
         raise Unsafe(f"{len(found['issues'])} issues")
 
@@ -120,7 +121,7 @@ def line(error: BaseException) -> str:
 
 
 def set_limits() -> None:
-    """Sets the limits of this process, beyond what it has taken so far."""
+    """Sets the limits of this process, in addition to what it uses already."""
     pages, *_ = Path("/proc/self/statm").read_text().split()
     for limit, value in (
         (resource.RLIMIT_AS, int(pages) * resource.getpagesize() + ADDRESSES),
@@ -136,7 +137,7 @@ def main(reader: str, path: Path) -> None:
     set_limits()
     contents, rejected, is_scanned = {}, None, False
     try:
-        # Packages print warnings, between which the lines of the report would be lost.
+        # Packages print warnings, among which the lines of the report would be lost.
         with contextlib.redirect_stdout(sys.stderr):
             read = call(path)
             is_scanned = read is None
@@ -148,7 +149,7 @@ def main(reader: str, path: Path) -> None:
     except Exception as error:
         rejected = line(error)
     except BaseException as error:
-        # A panic of Rust is no exception that callers catch.
+        # Callers do not catch a panic of Rust as an exception.
         print(f"panicked\t\t{line(error)}", file=sys.stderr)
         os._exit(PANICKED)
     if rejected is not None:

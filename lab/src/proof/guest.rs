@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 
 use zten_testkit::process::Build;
 
-/// Returns what builds an image, of which program, target and features are missing.
+/// Returns the settings for building an image, except for the program, the target and the features.
 pub fn image() -> Build<'static> {
     let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
     Build { profile: "image", flags: Some(""), ..Build::released(manifest, "zten-lab") }
 }
 
-/// Builds the guest in a folder of its own within `into`, with more features than it always has, and returns its
-/// module.
+/// Builds the guest in its own folder within `into`, with features in addition to those that it always has. Returns its module.
 ///
 /// # Errors
-/// Whatever keeps cargo from building it; the target may not be installed.
+/// cargo failed. The target may not be installed.
 pub fn module(into: &Path, features: &str) -> io::Result<PathBuf> {
     let features = &format!("image,zstd,write,{features}");
     let arguments = &["--no-default-features", "--example", "zten-guest"];

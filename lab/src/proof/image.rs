@@ -6,13 +6,13 @@ use std::error::Error;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};
 use wasmparser::{KnownCustom, Name, Operator, Parser, Payload, TypeRef};
 
-/// The functions of an image by name, and for each those that it calls or refers to.
+/// The functions of an image by name, with the functions that each calls or refers to.
 pub type Calls = BTreeMap<String, BTreeSet<String>>;
 
-/// Names without hashes and crate ids, which another compiler would choose otherwise.
+/// Returns a name without hashes and crate ids, which depend on the compiler.
 fn plain(name: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(name));
-    // `core[0123456789abcdef]::fmt`, as the newer mangling has it.
+    // `core[0123456789abcdef]::fmt`, in the newer mangling.
     let mut parts = name.split('[');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |plain, part| match part.split_once(']') {
@@ -23,18 +23,18 @@ fn plain(name: &str) -> String {
     })
 }
 
-/// Reads an image of either kind.
+/// Parses an image of either kind.
 ///
 /// # Errors
-/// Fails if it is no image.
+/// The bytes are not an image.
 pub fn calls(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
     if Parser::is_core_wasm(image) { wasm(image) } else { elf(image) }
 }
 
-/// An ELF image that was linked with `--emit-relocs`.
+/// Parses an ELF image that was linked with `--emit-relocs`.
 fn elf(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
     let image = object::File::parse(image)?;
-    // The lowest bit of an address says that the function is of Thumb instructions.
+    // The lowest bit of an address says that the function has Thumb instructions.
     let functions: BTreeMap<u64, (u64, String)> = image
         .symbols()
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)
@@ -59,7 +59,7 @@ fn elf(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
     Ok(calls)
 }
 
-/// A WebAssembly module with its names.
+/// Parses a WebAssembly module with names.
 fn wasm(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
     let mut imported = 0;
     let mut names = BTreeMap::new();

@@ -31,7 +31,7 @@ const MACHINERY: &[&str] = &[
     "__rustc::__rdl_oom",
 ];
 
-/// A function that can panic of its own, and what it calls to do so.
+/// A function that can panic by itself, and the function that it calls to panic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
     /// The function that calls.
@@ -44,8 +44,8 @@ fn is_machinery(name: &str) -> bool {
     MACHINERY.iter().any(|start| name.starts_with(start))
 }
 
-/// All sites of an image. None is missed for its name: whatever calls the handler, or what calls
-/// it, is a site unless it is known to be part of the machinery.
+/// Returns all sites of an image. No site is missed because of its name: each caller of the handler, or of one of its callers, is a
+/// site unless it is known to be machinery.
 pub fn sites(calls: &Calls) -> BTreeSet<Site> {
     let mut panicking: BTreeSet<&str> =
         calls.keys().map(String::as_str).filter(|name| name.contains(HANDLER)).collect();

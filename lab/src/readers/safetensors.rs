@@ -54,7 +54,7 @@ pub fn zeros(names: &[String], shape: &[usize]) -> Result<Vec<u8>, SafeTensorErr
     safetensors::serialize(tensors, None)
 }
 
-/// A file of tensors of `bf16`: names, shapes and bytes.
+/// Creates a file of `bf16` tensors, each given by its name, shape and bytes.
 ///
 /// # Errors
 /// The errors of `safetensors`.

@@ -1,7 +1,7 @@
-//! Runs one reader with one file, within limits, and says what came of it.
+//! Runs one reader on one file within limits, and reports the outcome.
 //!
-//! The results of a reader go into a [`Report`], which is printed as lines of `key\tvalue`. What it
-//! does instead of returning is told by how the process ends.
+//! The results of a reader go into a [`Report`], which is printed as lines of `key\tvalue`. If the reader does not return, the way
+//! in which the process ends is the outcome.
 
 mod guard;
 mod report;
@@ -15,20 +15,20 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Begins the line that a panic prints: place and message follow.
+/// The beginning of the line that a panic prints. The location and the message follow.
 pub const PANIC: &str = "panicked\t";
 
-/// Bytes of address space.
+/// The limit on the address space, in bytes.
 pub const ADDRESSES: u64 = 4 << 30;
-/// Seconds of the processor's time, which do not depend on what else runs.
+/// The limit on processor time in seconds, which does not depend on other load.
 pub const SECONDS: u64 = 10;
-/// Bytes of stack: the usual default.
+/// The size of the stack in bytes, which is the usual default.
 const STACK: u64 = 8 << 20;
 
-/// Lets a reader read a file within the limits, and prints what it reports.
+/// Runs a reader on a file within the limits, and prints its report.
 ///
 /// # Panics
-/// Panics if [`Guarded`] is not the program's allocator, or the system rejects a limit.
+/// [`Guarded`] is not the program's allocator, or the system rejects a limit.
 pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     std::panic::set_hook(Box::new(|info| eprintln!("{PANIC}{}\t{}", place(info), message(info))));
     assert!(guard::is_guarded(), "the allocator of the program is another");
@@ -38,7 +38,7 @@ pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     report.end();
 }
 
-/// The place of the panic: file and line from the name of the package on, wherever it was built.
+/// Returns the location of the panic: file and line. The path begins with the name of the package, wherever it was built.
 fn place(info: &PanicHookInfo<'_>) -> String {
     let Some(location) = info.location() else { return String::new() };
     let parts: Vec<&str> = location.file().split('/').collect();
@@ -54,7 +54,7 @@ fn place(info: &PanicHookInfo<'_>) -> String {
     parts.get(standard..).unwrap_or_default().join("/")
 }
 
-/// The message, in one line.
+/// Returns the message on one line.
 fn message(info: &PanicHookInfo<'_>) -> String {
     info.payload_as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -77,8 +77,7 @@ fn set_limit(resource: Resource, limit: u64) {
     setrlimit(resource, new).unwrap_or_else(|error| panic!("no limit on {resource:?}: {error}"));
 }
 
-/// Does something with the Rust type that stands for a `ztensor::DType`, of whichever version of
-/// that crate the caller has.
+/// Uses the Rust type that represents a `ztensor::DType`, for whichever version of that crate the caller has.
 #[macro_export]
 macro_rules! by_type {
     ($dtype:expr, $element:ident => $do:block) => {{

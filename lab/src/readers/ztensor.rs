@@ -1,4 +1,4 @@
-//! The crate `ztensor` 1.2.3.
+//! Reads and writes files with the crate `ztensor` 1.2.3.
 
 use std::fs;
 use std::io::{Cursor, Read, Seek};
@@ -11,7 +11,7 @@ use ztensor::{
     TensorReader, Writer,
 };
 
-/// Everything, read from a file, with checksums verified.
+/// Reads everything from a file, and verifies checksums.
 pub fn stream(path: &Path, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
     let Some(reader) = report.opened(Reader::open_any_path(path)) else { return };
@@ -21,7 +21,7 @@ pub fn stream(path: &Path, report: &mut Report) {
     }
 }
 
-/// Everything, borrowed from a mapped file where that can be done: what `ztensor::open` opens.
+/// Reads everything, borrowed from a mapped file if possible, through `ztensor::open`.
 pub fn mapped(path: &Path, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
     let Some(reader) = report.opened(Reader::open_mmap_shared_any(path)) else { return };
@@ -105,7 +105,7 @@ fn typed<R: Read + Seek>(
     }
 }
 
-/// Component by component, as bytes.
+/// Reads the bytes of each component.
 fn components(reader: &impl TensorReader, (name, object): (&str, &Object), report: &mut Report) {
     for role in object.components.keys() {
         if let Some(bytes) = report.read(reader.read_component_data(name, role)) {

@@ -1,4 +1,4 @@
-//! The crate `ztensor` 2.1.1, which reads and writes generation 2 only.
+//! Reads and writes files of generation 2 with the crate `ztensor` 2.1.1.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,12 @@ use ztensor_2::provide::Payload;
 use ztensor_2::read::manifest_of;
 use ztensor_2::{DType, Error, Part, Source, Vocabulary, Writer};
 
-/// Everything, read from the file and its shards, with digests verified.
+/// Reads everything from the file and its shards, and verifies digests.
 pub fn stream(path: &Path, report: &mut Report) {
     everything(Source::options().map(false).open(path), report);
 }
 
-/// Everything, borrowed from the mapped files where that can be done, with digests verified: what
-/// `Source::open` opens.
+/// Reads everything, borrowed from the mapped files if possible, and verifies digests, through `Source::open`.
 pub fn mapped(path: &Path, report: &mut Report) {
     everything(Source::open(path), report);
 }
@@ -27,8 +26,8 @@ pub fn open(path: &Path) -> Result<Source, Error> {
     Source::open(path)
 }
 
-/// Returns whether `ztensor` knows the layouts of all objects of a file, its shards aside, and so validates them;
-/// it returns the components of objects of other layouts as they are.
+/// Returns whether `ztensor` knows the layouts of all objects in a file, except for its shards, and so validates the objects. It
+/// returns the components of objects with other layouts as they are.
 ///
 /// # Errors
 /// The errors of `ztensor`.
@@ -39,8 +38,8 @@ pub fn knows_layouts(path: &Path) -> Result<bool, Error> {
     Ok(objects.all(|object| known.layout(&object.layout).is_some()))
 }
 
-/// Writes matrices of `bf16` of that shape, each of bytes of its own, so that no
-/// two share a blob, as close to each other as the format allows.
+/// Writes matrices of `bf16` with this shape, as close to each other as the format allows. Each has different bytes, so that no two
+/// share a blob.
 ///
 /// # Errors
 /// The errors of `ztensor`.
@@ -68,7 +67,7 @@ fn everything(opened: Result<Source, Error>, report: &mut Report) {
     }
 }
 
-/// A part in every way that it can be read, as it says itself.
+/// Reads a part in every way in which `ztensor` says that it can be read.
 fn read(tensor: &str, part: &Part<'_>, report: &mut Report) {
     let file = fs::read(part.store().path()).unwrap_or_default();
     let can = part.caps();
@@ -95,7 +94,7 @@ fn component(payload: &Payload) -> Component {
         Payload::Encoded { at, .. } => {
             Component { offset: at.offset, length: at.len, packed: true }
         }
-        // Of other formats than this one.
+        // Parts of other formats have no location in this file.
         Payload::Opaque { .. } => Component { offset: 0, length: 0, packed: false },
     }
 }

@@ -386,9 +386,10 @@ impl Look {
         };
         match (self.probed.probe, self.wrong) {
             (Probe::Index { groups }, Some((at, number))) => {
-                let row = at >> 2;
-                let sentence =
-                    format_args!("row {row} is in group {number}, and there are {groups} groups");
+                let (row, noun) = (at >> 2, if groups == 1 { "group" } else { "groups" });
+                let sentence = format_args!(
+                    "row {row} is in group {number}, but the tensor has {groups} {noun}"
+                );
                 Err(error(rules.index, sentence, at)?)
             }
             (Probe::Scales(_), Some((at, number))) => {
@@ -399,7 +400,7 @@ impl Look {
                 let is_json = anchor == Anchor::Packed || is_object(&self.held);
                 if !is_json {
                     let sentence =
-                        format_args!("the state of a quantized tensor is no JSON object");
+                        format_args!("the state of a quantized tensor is not a JSON object");
                     return if is_loaded(tensor, manifest)? {
                         Err(error(rules.state, sentence, 0)?)
                     } else {

@@ -1,4 +1,4 @@
-//! The JSON that bitsandbytes stores beside a tensor of 4-bit codes.
+//! The JSON that bitsandbytes stores together with a tensor of 4-bit codes.
 //!
 //! A library for JSON would end the program if there were no memory for a text or a nested value, so this reader allocates nothing but
 //! the shape.

@@ -158,9 +158,11 @@ fn rewrite(
     }
     // The number of keys, behind the number of tensors.
     let count = out.in_order(kept.to_le_bytes());
-    let place = usize::try_from(start.saturating_add(8)).unwrap_or(usize::MAX);
-    if let Some(place) = place.checked_add(8).and_then(|end| out.bytes.get_mut(place..end)) {
-        place.copy_from_slice(&count);
+    let count_start = usize::try_from(start.saturating_add(8)).unwrap_or(usize::MAX);
+    if let Some(count_bytes) =
+        count_start.checked_add(8).and_then(|end| out.bytes.get_mut(count_start..end))
+    {
+        count_bytes.copy_from_slice(&count);
     }
     for _ in 0..tensors {
         let start = input.at();
@@ -462,7 +464,7 @@ fn element_type_of(array: Array<'_>) -> Result<u32, Unfit> {
     kind.ok_or_else(|| Unfit::Value("holds an empty array, whose elements have no type".into()))
 }
 
-/// Returns the name of a type with its article.
+/// Returns the name of the GGUF value type with the number `kind` and its article, for messages: "a u8", "an i8".
 fn name(kind: u32) -> &'static str {
     match kind {
         value::U8 => "a u8",

@@ -108,11 +108,11 @@ impl TensorInfo<'_> {
         };
         if rank > GGML_RANK {
             note(format_args!(
-                "has {rank} dimensions, more than the {GGML_RANK} that the specification names"
+                "has {rank} dimensions, more than the {GGML_RANK} that the specification allows"
             ))
         } else {
             note(format_args!(
-                "has a name of {length} bytes, more than the {GGML_NAME} that the specification names"
+                "has a name of {length} bytes, more than the {GGML_NAME} that the specification allows"
             ))
         }
     }
@@ -288,7 +288,7 @@ pub(super) fn info<'h>(
     let bytes = match kind {
         Type::Plain(storage) => {
             let bytes = elements(slots).and_then(|count| count.checked_mul(storage.width().into()));
-            let sentence = format_args!("has more elements than 64 bits can count");
+            let sentence = format_args!("has more bytes than 64 bits can count");
             Some(bytes.ok_or_else(|| violation(Rule::GgufShape, sentence))?)
         }
         Type::Blocks(block) => {

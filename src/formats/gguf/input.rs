@@ -141,7 +141,7 @@ impl<'h> Input<'h> {
             let sentence = "the file ends before its header does";
             return FormatError::violation_at(Rule::GgufTruncated, sentence, at);
         }
-        let sentence = format_args!("header exceeds the maximum of {most} bytes");
+        let sentence = format_args!("the header exceeds the maximum of {most} bytes");
         FormatError::violation_at(self.limit, sentence, at)
     }
 

@@ -7,6 +7,7 @@
 use core::fmt;
 
 use crate::escape::Short;
+use crate::finding::counted;
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 use crate::num::usize_from_u32;
@@ -326,9 +327,9 @@ impl Facts<'_> {
             }
             return match (entry.length, self.tokens) {
                 (Some(length), Some(tokens)) if length != tokens && EACH_TOKEN.contains(&name) => {
-                    let sentence = format_args!(
-                        "has {length} elements, expected {tokens}, one for each token"
-                    );
+                    let found = counted(length, "element");
+                    let sentence =
+                        format_args!("has {found}, expected {tokens}, one for each token");
                     Err(Stop::of_key(Rule::GgufTokenizerLength, sentence, entry.start))
                 }
                 _ => Ok(()),

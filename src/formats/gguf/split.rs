@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::archive::Archive;
 use crate::cbor::{Attributes, Value};
 use crate::file_name::FileName;
+use crate::finding::counted;
 use crate::formats::builder_error::{self, format_error};
 use crate::formats::cbor;
 use crate::formats::error::{FormatError, Subject, copied};
@@ -161,10 +162,11 @@ impl Split {
             }
             tensors = tensors.saturating_add(u64_from_usize(archive.len()));
         }
-        if let Some(counted) = numbers.tensors
-            && counted != tensors
+        if let Some(expected) = numbers.tensors
+            && expected != tensors
         {
-            let sentence = format_args!("is {counted}, but the files have {tensors} tensors");
+            let found = counted(tensors, "tensor");
+            let sentence = format_args!("is {expected}, but the files have {found}");
             return Err(split_error(TENSORS, sentence));
         }
         builder_error::finish(builder, Rule::GgufDuplicateName)

@@ -59,7 +59,8 @@ pub(super) struct IndexHeader {
     pub(super) unknown_keys: Option<(String, u64)>,
 }
 
-/// A number that the metadata gives, which may be wrong: programs that load the files do not use it.
+/// The value of `total_size` or `total_parameters` in the metadata of an index. A wrong value is no error, because programs that load
+/// the files do not use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     /// A whole number.
@@ -362,16 +363,19 @@ impl IndexHeader {
         } else {
             let own = PartFormat::of(file).filter(|_| Sibling::is_name(file));
             let wrong = |sentence: &'static str| {
-                FormatError::violation(Rule::IndexFileName, sentence).about(file)
+                FormatError::predicate(Rule::IndexFileName, sentence).about(file)
             };
             let own = own.ok_or_else(|| match unread_format(file) {
                 Some((rule, what)) => {
                     FormatError::violation(rule, format_args!("the index names files of {what}"))
                 }
-                None => wrong(Rule::IndexFileName.row().broken()),
+                None => wrong(
+                    "is an invalid file name: expected a name without a folder that ends in .safetensors, .bin, .pt or .pth",
+                ),
             })?;
             if *self.part_format.get_or_insert(own) != own {
-                return Err(wrong("is of another format than the first file of the index"));
+                let sentence = "has another format than the first file of the index";
+                return Err(wrong(sentence));
             }
             self.weights.push_file(file, limits)?
         };

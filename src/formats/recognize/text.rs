@@ -55,7 +55,7 @@ pub(super) fn lfs_sentence(start: &[u8]) -> Result<String, FormatError> {
     let size: Option<u64> = size.and_then(|size| str::from_utf8(size).ok()?.trim().parse().ok());
     match size {
         Some(size) => copied(format_args!(
-            "this is a Git LFS pointer, not the file ({} bytes): run `git lfs pull`",
+            "this is a Git LFS pointer, not the file ({} bytes)",
             grouped(size)
         )),
         None => copied(Rule::FormatLfsPointer.row().broken()),

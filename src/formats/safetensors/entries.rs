@@ -117,7 +117,7 @@ impl<'h> Entries<'h> {
             shape,
             data_offsets: fields.data_offsets,
             name_at: len_u32(self.position(name.quote())),
-            data_offsets_at: self.place(fields.data_offsets_left),
+            data_offsets_at: self.offset(fields.data_offsets_left),
         }))
     }
 
@@ -292,7 +292,7 @@ impl<'h> Entries<'h> {
 
     /// Converts the number of bytes that are left to an offset in the file.
     #[inline]
-    fn place(&self, left: usize) -> u64 {
+    fn offset(&self, left: usize) -> u64 {
         self.before.saturating_add(u64_from_usize(self.position(left)))
     }
 
@@ -329,7 +329,7 @@ impl<'h> Entries<'h> {
             };
         // An error at the end of the header points to its last byte.
         let is_end = left == 0 && self.is_whole();
-        let error = error.or_at(self.place(if is_end { 1 } else { left }));
+        let error = error.or_at(self.offset(if is_end { 1 } else { left }));
         match self.name.map(|name| text(self.text, name, &mut unescaped)) {
             Some(Ok(name)) => error.about(name),
             Some(Err(Fault { why: Why::Memory, .. })) => FormatError::memory(),

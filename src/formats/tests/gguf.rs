@@ -270,11 +270,11 @@ fn places() {
         (two((0, u64::MAX), (0, 0)), "beyond the end of the file"),
         (
             file(&[], &[info("a", &[1 << 40, 1 << 40], 24, 0)], &data),
-            "has more elements than 64 bits can count",
+            "has more bytes than 64 bits can count",
         ),
         (
             file(&[], &[info("a", &[1 << 63], 25, 0)], &data),
-            "\"a\" has more elements than 64 bits can count",
+            "\"a\" has more bytes than 64 bits can count",
         ),
         (
             file(&[], &[info("a", &[1; 9], 24, 0)], &data),

@@ -217,7 +217,7 @@ fn wrong_counts_are_notes() {
 #[test]
 fn unknown_keys_are_left_out() {
     let (notes, fault) = found(&format!(r#"{{{MAP},"more":[[]],"x":1,"more":2}}"#), &two());
-    let wanted = "unknown key in the index, which zten leaves out (rule index-key, policy) in \"more\", and 2 more";
+    let wanted = "\"more\" is an unknown key of the index, which zten leaves out (rule index-key, policy), and 2 more";
     assert_eq!((notes, fault), (vec![wanted.to_owned()], None));
 }
 
@@ -254,12 +254,12 @@ fn what_an_index_may_say() {
     ] {
         let sentence = rejection(&of(&format!(r#"{{"a":"{name}"}}"#)), &two());
         assert!(
-            sentence.contains(": invalid file name: expected one in the folder of the index"),
+            sentence.contains(" is an invalid file name: expected a name without a folder"),
             "{sentence}"
         );
     }
     let sentence = rejection(&of(r#"{"a":"y.safetensors","b":"x.bin"}"#), &two());
-    assert!(sentence.contains("is of another format than the first file"), "{sentence}");
+    assert!(sentence.contains("has another format than the first file"), "{sentence}");
 }
 
 fn of(map: &str) -> String {
@@ -271,15 +271,15 @@ fn files_have_all_tensors_that_the_index_names() {
     for (map, why) in [
         (
             r#"{"c":"y.safetensors","a":"y.safetensors","b":"y.safetensors"}"#,
-            r#""y.safetensors" lacks the tensor "c", which the index says is in it"#,
+            r#""y.safetensors" lacks the tensor "c", which the index assigns to it"#,
         ),
         (
             r#"{"c":"x.safetensors","d":"x.safetensors","a":"y.safetensors","b":"y.safetensors"}"#,
-            r#""x.safetensors" lacks the tensor "d", which the index says is in it"#,
+            r#""x.safetensors" lacks the tensor "d", which the index assigns to it"#,
         ),
         (
             r#"{"c":"x.safetensors","a":"x.safetensors","b":"y.safetensors"}"#,
-            r#"lacks the tensor "a", which the index says is in it"#,
+            r#"lacks the tensor "a", which the index assigns to it"#,
         ),
     ] {
         let sentence = rejection(&of(map), &two());

@@ -240,7 +240,12 @@ fn checksums_are_validated_whatever_the_order() {
         let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
         assert_eq!(archive.verify().unwrap_err().rule(), Some("zip-crc"));
         let sentence = rejection("x", &bytes);
-        assert!(sentence.starts_with("\"a\": a member does not have its checksum"), "{sentence}");
+        assert!(
+            sentence.starts_with(
+                "\"a\": the content does not have the checksum that the directory gives"
+            ),
+            "{sentence}"
+        );
     }
 }
 
@@ -306,9 +311,9 @@ fn the_end_record_leaves_no_doubt() {
         ([valid.as_slice(), b"\0"].concat(), "1 byte follows the end record of the archive"),
         (valid[..valid.len() - 1].to_vec(), "does not end with"),
         (valid[..21].to_vec(), "cut off"),
-        (with_end(20, &[1, 0]), "several parts, or bytes after its end"),
-        (with_end(4, &[1, 0]), "several parts, or bytes after its end"),
-        (with_end(8, &[1, 0]), "several parts, or bytes after its end"),
+        (with_end(20, &[1, 0]), "split into several files, or has bytes after its end"),
+        (with_end(4, &[1, 0]), "split into several files, or has bytes after its end"),
+        (with_end(8, &[1, 0]), "split into several files, or has bytes after its end"),
         (with_end(8, &[1, 0, 1, 0]), "has 2 members, and its end record counts 1"),
         (with_end(8, &[3, 0, 3, 0]), "has 2 members, and its end record counts 3"),
         (with_end(12, &[0]), "does not end where"),
@@ -386,7 +391,9 @@ fn members_lie_one_after_the_other() {
         build(&[first, b"\0", second], first.len() + 1),
         build(&[first, second, b"\0"], first.len()),
     ] {
-        assert!(rejection("x.npz", &bytes).contains("does not begin where the one before it ends"));
+        assert!(
+            rejection("x.npz", &bytes).contains("does not begin where the member before it ends")
+        );
     }
     let mut front = [b"PK\x03\x04", first, second].concat();
     let (mut directory, mut end) = (directory.clone(), end.clone());
@@ -414,7 +421,7 @@ fn members_that_overlap_are_not_read_on_and_on() {
     let source = Noted::new(&bytes);
     let length = u64::try_from(bytes.len()).unwrap();
     let error = crate::formats::npz::open(&source, length, &OpenOptions::default()).unwrap_err();
-    assert!(brief(&error.into()).contains("does not begin where the one before it ends"));
+    assert!(brief(&error.into()).contains("does not begin where the member before it ends"));
     let read = source.ranges.lock().unwrap().len();
     assert!(read < 10, "{read} reads");
 }
@@ -450,7 +457,8 @@ fn members_do_not_yield_more_than_they_declare() {
     }
     let sentence = rejection("x", &bytes);
     assert!(
-        sentence.contains("\"a.npy\": a member does not have the length that the directory gives"),
+        sentence
+            .contains("\"a.npy\": the content does not have the length that the directory gives"),
         "{sentence}"
     );
 }

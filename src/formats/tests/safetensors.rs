@@ -88,7 +88,7 @@ fn two_elements_of_fp4_share_a_byte() {
 fn other_types_are_rejected_by_name() {
     for (dtype, shape, length) in [("F6_E2M3", "[4]", 3), ("F6_E3M2", "[4]", 3)] {
         let bytes = one(dtype, shape, length);
-        // These files are valid safetensors files, but zTensor has no such elements.
+        // These files are valid safetensors files, but zTensor has no elements of this type.
         SafeTensors::deserialize(&bytes).unwrap();
         let wanted = format!("\"a.b\": unsupported dtype \"{dtype}\" at byte ");
         assert!(rejection("x", &bytes).starts_with(&wanted));

@@ -167,7 +167,7 @@ fn limits_hold() {
     assert!(rejection("x", &deep(100_000)).contains("levels deep"));
     let shape = numbers(&vec![1; 300]);
     let storage = [tuple(&[text("storage")]), b"Q".to_vec()].concat();
-    assert!(rejection("x", &file(&storage, &[])).contains("not that of a storage"));
+    assert!(rejection("x", &file(&storage, &[])).contains("does not describe a storage"));
     assert!(read("x", &file(&shape, &[])).is_ok());
     let keys: Vec<String> = (0..2_000).map(|key| format!("k{key}")).collect();
     let items: Vec<_> = keys.iter().map(|key| (&**key, int(1))).collect();
@@ -518,8 +518,8 @@ fn old_instructions() {
         (b"(ios\nsystem\n.", "the instruction INST (0x69) is not allowed"),
         (b"(o.", "the instruction OBJ (0x6f) is not allowed"),
         (b"P1\n.", "the instruction PERSID (0x50) is not allowed"),
-        (b"N\x85.", "of protocol 2, and the pickle of 1"),
-        (b"S'os'\nS'system'\n\x93.", "of protocol 4, and the pickle of 1"),
+        (b"N\x85.", "belongs to protocol 2, but the pickle has protocol 1"),
+        (b"S'os'\nS'system'\n\x93.", "belongs to protocol 4, but the pickle has protocol 1"),
     ] {
         let sentence = rejected(bytes);
         assert!(sentence.contains(why), "{bytes:?}: {sentence}");
@@ -527,6 +527,40 @@ fn old_instructions() {
     for byte in [0x82, 0x83, 0x84] {
         let sentence = rejection("x.pkl", &[0x80, 2, b'N', byte, 1, 0, 0, 0, b'.']);
         assert!(sentence.contains(" (0x8") && sentence.ends_with("at byte 0x3"), "{sentence}");
+    }
+}
+
+/// Checks the sentences about files that break one rule for several causes: each says what is wrong with its file.
+#[test]
+fn sentences_state_the_cause() {
+    let cases = zten_corpus::files();
+    for (name, wanted) in [
+        (
+            "torch-call--count",
+            "wrong arguments for torch._utils._rebuild_tensor_v2: expected 6 to 7, found 1",
+        ),
+        ("torch-call--parameter", "wrong arguments for "),
+        ("torch-call--size", "wrong arguments for torch.Size"),
+        ("torch-call--device", "wrong arguments for torch.device"),
+        ("torch-call--ordered-items", "wrong arguments for collections.OrderedDict"),
+        ("torch-member--key", "\"archive/data/x\" is not a member that PyTorch writes"),
+        ("torch-storage--missing", "the storage \"0\" is not in the file"),
+        ("torch-storage--longer", "the storage \"0\" has "),
+        ("torch-tensor--big-width", "has another width than the class of its storage"),
+        ("torch-tensor--gradients", " cannot require gradients"),
+        ("torch-tensor--negative", "a dimension or stride of the tensor is negative"),
+        ("torch-tensor--offset", "do not lie within its storage"),
+        ("torch-tensor--product", "more than 63 bits can count"),
+        ("torch-tensor--rank", "does not have one stride for each dimension"),
+        ("torch-version--11", "\"version\" is \"11\\n\", expected a number from 1 to 10"),
+        ("torch-version--byteorder", "\"byteorder\" is \"middle\", expected little or big"),
+        ("torch-version--id", "\".data/serialization_id\" is not UTF-8, expected text"),
+        ("torch-version--pickle", "\"version\" is "),
+    ] {
+        let path = format!("other/torch/reject/{name}.pt");
+        let case = cases.iter().find(|output| output.path == path).expect(name);
+        let sentence = rejection("x.pt", &case.bytes);
+        assert!(sentence.contains(wanted), "{name}: {sentence}");
     }
 }
 

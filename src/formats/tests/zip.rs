@@ -35,13 +35,12 @@ fn changed(member: &Member, change: impl FnOnce(&mut Member)) -> Member {
     member
 }
 
-const DIFFERS: &str = "\"a.npy\" has a header that does not agree with the directory";
-const CONTRADICTS: &str =
-    "\"a.npy\" has an extra field for large files that contradicts its header";
+const DIFFERS: &str = "\"a.npy\" has a local header that does not agree with the directory";
+const CONTRADICTS: &str = "\"a.npy\" has a zip64 extra field that contradicts its local header";
 const BEHIND: &str = "\"a.npy\": the data descriptor does not agree with the directory";
 const DEFLATE: &str = "the compressed data cannot be decompressed";
-const LENGTH: &str = "a member does not have the length that the directory gives";
-const GAP: &str = "a member of the archive does not begin where the one before it ends";
+const LENGTH: &str = "the content does not have the length that the directory gives";
+const GAP: &str = "a member of the archive does not begin where the member before it ends";
 
 #[test]
 fn every_layout_that_is_written() {
@@ -80,7 +79,10 @@ fn what_is_said_twice_is_the_same() {
     let valid = Member::plain("a.npy", 8);
     rejected(&changed(&valid, |member| member.local.size ^= 1), DIFFERS);
     rejected(&changed(&valid, |member| member.local.packed ^= 1), DIFFERS);
-    rejected(&changed(&valid, |member| member.start = Some(1)), "is not where the directory says");
+    rejected(
+        &changed(&valid, |member| member.start = Some(1)),
+        "does not begin at the offset that the directory gives",
+    );
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn numbers_of_large_files_contradict_nothing() {
         member.central.size = u32::MAX;
         member.central.extra = large(&[size]);
     }));
-    let other = "\"a.npy\" has an extra field for large files with other numbers than are missing";
+    let other = "\"a.npy\" has a zip64 extra field that does not hold exactly the missing numbers";
     rejected(&all(&[size]), other);
     rejected(&all(&[size, packed, 0]), other);
     rejected(&changed(&valid, |member| member.central.extra = large(&[size, packed])), other);
@@ -245,7 +247,9 @@ fn compressed_data_ends_with_its_last_byte() {
     let ended = [&stored(0)[..], &[1, 0, 0, 0xff, 0xff]].concat();
     accepted(&changed(&valid, |member| resize(member, ended)));
     // The content is longer than the directory says, and shorter.
-    for (size, why) in [(1, "a member does not have its checksum"), (0, LENGTH)] {
+    for (size, why) in
+        [(1, "the content does not have the checksum that the directory gives"), (0, LENGTH)]
+    {
         let longer = [&stored(0)[..], &[1, 1, 0, 0xfe, 0xff, 9]].concat();
         rejected(
             &changed(&valid, |member| {
@@ -262,7 +266,7 @@ fn compressed_data_ends_with_its_last_byte() {
 fn members_have_no_comments_and_one_disk() {
     for valid in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
         rejected(&changed(&valid, |member| member.comment = vec![b'x']), " has a comment");
-        rejected(&changed(&valid, |member| member.disk = 1), "in another part of the archive");
+        rejected(&changed(&valid, |member| member.disk = 1), "in another file of a split archive");
     }
 }
 

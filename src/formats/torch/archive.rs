@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use crate::escape::Short;
 use crate::formats::error::FormatError;
 use crate::formats::limits::check_length;
 use crate::formats::rules::Rule;
@@ -121,10 +122,8 @@ impl<'d> Folder<'d> {
             self.notes.try_reserve(1).map_err(|_| FormatError::memory())?;
             self.notes.push((name, member));
         } else if !self.is_script {
-            return Err(FormatError::violation(
-                Rule::TorchMember,
-                Rule::TorchMember.row().broken(),
-            ));
+            let sentence = "is not a member that PyTorch writes";
+            return Err(FormatError::predicate(Rule::TorchMember, sentence));
         }
         Ok(())
     }
@@ -164,26 +163,32 @@ impl<'d> Folder<'d> {
             let is_text = str::from_utf8(&note);
             let text = is_text.unwrap_or_default();
             let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            let is_known = match *name {
+            let (is_known, expected) = match *name {
                 "version" => {
                     has_version = true;
                     let version = text.trim_end_matches('\n').parse::<u8>();
-                    version.is_ok_and(|version| (1..=10).contains(&version))
+                    let is_known = version.is_ok_and(|version| (1..=10).contains(&version));
+                    (is_known, "a number from 1 to 10")
                 }
                 "byteorder" => {
                     is_big = text == "big";
-                    is_big || text == "little"
+                    (is_big || text == "little", "little or big")
                 }
-                ".storage_alignment" | ".format_version" => is_number,
-                _ => is_text.is_ok(),
+                ".storage_alignment" | ".format_version" => (is_number, "a number"),
+                _ => (is_text.is_ok(), "text"),
             };
             if !is_known {
-                let rule = Rule::TorchVersion;
-                return Err(about(FormatError::violation_at(
-                    rule,
-                    rule.row().broken(),
-                    member.start,
-                )));
+                let error = match is_text {
+                    Ok(text) => FormatError::predicate(
+                        Rule::TorchVersion,
+                        format_args!("is {}, expected {expected}", Short(text)),
+                    ),
+                    Err(_) => FormatError::predicate(
+                        Rule::TorchVersion,
+                        format_args!("is not UTF-8, expected {expected}"),
+                    ),
+                };
+                return Err(about(error.or_at(member.start)));
             }
         }
         if has_version {
@@ -236,9 +241,9 @@ fn read_member(
     if size > packed.saturating_mul(EACH).saturating_add(MORE) {
         let most = packed.saturating_mul(EACH).saturating_add(MORE);
         let sentence = format_args!(
-            "{packed} bytes decompress to {size}, which exceeds the maximum of {most}"
+            "decompresses from {packed} bytes to {size}, which exceeds the maximum of {most}"
         );
-        return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
+        return Err(FormatError::predicate(Rule::LimitHeader, sentence).or_at(start));
     }
     read_whole(member, window)
 }

@@ -83,7 +83,7 @@ impl Machine<'_> {
                     is_copied,
                     ..,
                 ],
-                // Without a copy, the dtype would be NumPy's own one, which ignores the byte order of a state.
+                // With `copy=False`, `numpy.dtype` returns its shared dtype, which does not take the byte order that the pickle sets later.
             ) if self.is_flag(is_aligned, false) && self.is_flag(is_copied, true) => {
                 let node = self.pickle.container(self.now)?;
                 self.pickle.extend(node, &[name])?;
@@ -276,7 +276,7 @@ impl<'p> Pickle<'p> {
     /// fields: each field has a dtype, and a field has Python objects only if the record has the flags of objects.
     pub(super) fn check_fields(&self, dtype: u32, fields: u32) -> Result<(), FormatError> {
         let wrong = || {
-            let sentence = "wrong fields of a dtype of NumPy";
+            let sentence = "wrong fields for a dtype of NumPy";
             FormatError::violation_at(Rule::TorchCall, sentence, self.node_at(dtype))
         };
         let mut items = self.items(fields);

@@ -3,6 +3,8 @@
 //!
 //! The module `values` has the classes of the standard library, and `arrays` has those of NumPy.
 
+use core::fmt;
+
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
 
@@ -17,6 +19,32 @@ impl Machine<'_> {
     /// Returns the error for a call with wrong arguments at the current instruction.
     pub(super) fn wrong_call(&self) -> FormatError {
         self.violation(Rule::TorchCall, Rule::TorchCall.row().broken())
+    }
+
+    /// Returns the error for wrong arguments of `function`.
+    fn wrong_call_of(&self, function: Global) -> FormatError {
+        let Some((module, name)) = function.name() else { return self.wrong_call() };
+        let sentence = format_args!("wrong arguments for {module}.{name}");
+        self.violation(Rule::TorchCall, sentence)
+    }
+
+    /// Returns the error for `function`, which no arm of [`call`](Self::call) takes with `found` arguments.
+    fn wrong_count(&self, function: Global, found: u32) -> FormatError {
+        let (Some((module, name)), Some((least, most))) = (function.name(), function.arguments())
+        else {
+            return self.wrong_call_of(function);
+        };
+        let error = |expected: fmt::Arguments<'_>| {
+            let sentence = format_args!(
+                "wrong arguments for {module}.{name}: expected {expected}, found {found}"
+            );
+            self.violation(Rule::TorchCall, sentence)
+        };
+        if least == most {
+            error(format_args!("{least}"))
+        } else {
+            error(format_args!("{least} to {most}"))
+        }
     }
 
     /// Returns the error for wrong arguments of `class`.
@@ -100,7 +128,7 @@ impl Machine<'_> {
                 self.parameter(args)?
             }
             (Global::Known(known), ..) => self.call_known(known, node)?,
-            _ => return Err(self.wrong_call()),
+            _ => return Err(self.wrong_count(function, count)),
         })
     }
 
@@ -214,9 +242,9 @@ impl Machine<'_> {
     /// if PyTorch only knows the kind of device with an extension package.
     fn device(&mut self, function: Global, args: u32) -> Result<Pickled, FormatError> {
         let [name, number, ..]: [Pickled; ARGUMENTS] = self.pickle.first(args);
-        let Pickled::Text(at) = name else { return Err(self.wrong_call()) };
+        let Pickled::Text(at) = name else { return Err(self.wrong_call_of(function)) };
         let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
-        let (kind, in_name) = globals::device(text).ok_or_else(|| self.wrong_call())?;
+        let (kind, in_name) = globals::device(text).ok_or_else(|| self.wrong_call_of(function))?;
         let is_valid = |number: u64| number <= u64::from(globals::LAST_DEVICE);
         match (self.pickle.length(args), number) {
             (1, _) if in_name.is_none_or(|number| is_valid(number.into())) => {
@@ -233,7 +261,7 @@ impl Machine<'_> {
                     return Ok(Pickled::Device(node));
                 }
             }
-            _ => return Err(self.wrong_call()),
+            _ => return Err(self.wrong_call_of(function)),
         }
         self.is_beyond_torch(Unknown::Device);
         self.object(Pickled::Global(function), Pickled::Tuple(args))
@@ -248,10 +276,10 @@ impl Machine<'_> {
             let Some(pair) = items.next() else { return Ok(Pickled::Ordered(node)) };
             next = items.place();
             let (Pickled::List(pair) | Pickled::Tuple(pair)) = pair else {
-                return Err(self.wrong_call());
+                return Err(self.wrong_call_of(Global::OrderedDict));
             };
             if self.pickle.length(pair) != 2 {
-                return Err(self.wrong_call());
+                return Err(self.wrong_call_of(Global::OrderedDict));
             }
             let [key, value] = self.pickle.first(pair);
             self.check_hashable(key)?;
@@ -350,7 +378,9 @@ impl Machine<'_> {
     fn check_gradients(&self, tensor: u32, grad: Pickled) -> Result<(), FormatError> {
         let dtype = self.pickle.tensor_dtype(tensor)?;
         if grad == Pickled::Bool(true) && !dtype.has_gradients() {
-            return Err(self.violation(Rule::TorchTensor, Rule::TorchTensor.row().broken()));
+            let name = dtype.name();
+            let sentence = format_args!("a tensor of the dtype {name} cannot require gradients");
+            return Err(self.violation(Rule::TorchTensor, sentence));
         }
         Ok(())
     }
@@ -361,7 +391,9 @@ impl Machine<'_> {
         function: Global,
         args: [Pickled; ARGUMENTS],
     ) -> Result<Pickled, FormatError> {
-        let Global::Tensor(least, _, dtype_at) = function else { return Err(self.wrong_call()) };
+        let Global::Tensor(least, _, dtype_at) = function else {
+            return Err(self.wrong_call_of(function));
+        };
         let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
         let (dtype, extra) = match dtype_at {
             Some(_) => (seventh, eighth),
@@ -375,7 +407,7 @@ impl Machine<'_> {
         let (Pickled::Storage(_), Pickled::Int(_), Pickled::Tuple(_), Pickled::Tuple(_), true) =
             (storage, offset, shape, strides, is_dtype && is_grad)
         else {
-            return Err(self.wrong_call());
+            return Err(self.wrong_call_of(function));
         };
         if least >= 6 {
             self.drop_hooks(hooks);
@@ -386,7 +418,7 @@ impl Machine<'_> {
             Pickled::None => {}
             // The metadata says whether elements are conjugated or negated.
             Pickled::Dict(metadata) => self.pickle.note(metadata, Fact::IsTensorMetadata),
-            _ => return Err(self.wrong_call()),
+            _ => return Err(self.wrong_call_of(function)),
         }
         // PyTorch changes a tensor that it rebuilds with a dtype in place, which fails if the tensor requires gradients.
         if dtype_at.is_some() && grad == Pickled::Bool(true) {
@@ -522,7 +554,7 @@ impl Machine<'_> {
             && matches!(class, Pickled::Global(Global::Storage(_) | Global::Untyped))
             && matches!(length, Pickled::Int(_));
         if !is_storage {
-            let sentence = "a persistent id is not that of a storage";
+            let sentence = "a persistent id does not describe a storage";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
         if self.context == Context::Stream && class == Pickled::Global(Global::Untyped) {

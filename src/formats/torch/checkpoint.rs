@@ -268,7 +268,7 @@ impl Tensors<'_, '_, '_, '_> {
         }
     }
 
-    /// Adds the NumPy array `node`.
+    /// Adds the NumPy array `node` of the pickle as the tensor `name`. An array whose form zten does not read becomes an unread tensor.
     fn add_array(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         let position = self.pickle.position(node);

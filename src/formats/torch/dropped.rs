@@ -25,7 +25,7 @@ impl Pickle<'_> {
                     _ => false,
                 };
                 if !is_attribute {
-                    let sentence = "the state of a parameter has a key that is a built-in attribute of tensors, or not a text";
+                    let sentence = "the state of a parameter has a key that is a built-in attribute of tensors, or is not text";
                     let at = self.node_at(node);
                     return Err(FormatError::violation_at(Rule::TorchCall, sentence, at));
                 }

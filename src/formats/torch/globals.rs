@@ -217,6 +217,22 @@ const GLOBALS: [(&str, &str, Global); 9] = [
     ("torch", "device", Global::Device),
 ];
 
+impl Global {
+    /// Returns the module and the name of a global that has a row of its own in [`GLOBALS`].
+    pub(super) fn name(self) -> Option<(&'static str, &'static str)> {
+        GLOBALS.iter().find(|row| row.2 == self).map(|row| (row.0, row.1))
+    }
+
+    /// Returns the smallest and the largest number of arguments of a function that makes a tensor or a parameter.
+    pub(super) fn arguments(self) -> Option<(u8, u8)> {
+        match self {
+            Self::Tensor(least, most, _) => Some((least, most)),
+            Self::Parameter(count) => Some((count, count)),
+            _ => None,
+        }
+    }
+}
+
 /// The classes and functions that PyTorch, too, imports when it loads with `weights_only=True`.
 const OF_TORCH: [Row; 18] = [
     ("torch._utils", "_rebuild_sparse_tensor", Known::Sparse),

@@ -160,7 +160,7 @@ impl<'p> Machine<'p> {
             if row.protocol() > protocol {
                 let (name, first) = (row.name, row.protocol());
                 let sentence = format_args!(
-                    "the instruction {name} is of protocol {first}, and the pickle of {protocol}"
+                    "the instruction {name} belongs to protocol {first}, but the pickle has protocol {protocol}"
                 );
                 return Err(self.violation(Rule::TorchOpcode, sentence));
             }
@@ -293,7 +293,7 @@ impl<'p> Machine<'p> {
             Op::Protocol if now == 0 => Ok(()),
             Op::Protocol => {
                 Err(self
-                    .violation(Rule::TorchOpcode, "PROTO is only allowed as the first instruction"))
+                    .violation(Rule::TorchOpcode, "PROTO is allowed only as the first instruction"))
             }
             Op::Frame => self.begin_frame(unsigned(operand)),
             Op::Stop => Err(FormatError::internal("nothing stops the machine")),
@@ -471,8 +471,9 @@ impl<'p> Machine<'p> {
         Pickle::push(&mut self.pickle.room, &mut self.memo, (key, value)).map(drop)
     }
 
-    /// Pushes the global `name` of `module`, if a pickle may import it. `texts` are the values of the two names if they are on the
-    /// stack, and empty if they are in the instruction.
+    /// Pushes the global `name` of `module`, if a pickle may import it. If the instruction takes
+    /// both names from the stack, `texts` are these two values, so that an unknown global refers to them. Otherwise the names are in the
+    /// instruction, and `texts` is empty.
     fn named(&mut self, module: &[u8], name: &[u8], texts: &[Pickled]) -> Result<(), FormatError> {
         // Up to protocol 2, Python maps `__builtin__`, a module of Python 2, to `builtins`. In later protocols Python imports a
         // module of the name `__builtin__`, which could be any file in the folder of the program.
@@ -532,7 +533,7 @@ impl<'p> Machine<'p> {
         let (name, module) = (self.pop()?, self.pop()?);
         let texts = [module, name];
         let [Pickled::Text(module), Pickled::Text(name)] = texts else {
-            let sentence = "the module and the name of a global are not texts";
+            let sentence = "the module and the name of a global are not text";
             return Err(self.violation(Rule::TorchGlobal, sentence));
         };
         let (module, name) = (self.pickle.bytes(module), self.pickle.bytes(name));

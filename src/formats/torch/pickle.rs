@@ -432,7 +432,9 @@ impl<'p> Pickle<'p> {
         dimensions.try_reserve_exact(rank).map_err(|_| FormatError::memory())?;
         for value in self.items(shape).take(rank) {
             let wrong = || {
-                FormatError::violation_at(Rule::TorchTensor, Rule::TorchTensor.row().broken(), at)
+                let sentence =
+                    "a dimension or stride of the tensor is negative, or needs more than 64 bits";
+                FormatError::violation_at(Rule::TorchTensor, sentence, at)
             };
             dimensions.push(self.count(value).ok_or_else(wrong)?);
         }

@@ -1,8 +1,11 @@
 //! The storages of a checkpoint, and the tensors that lie in them. Several tensors may share a storage.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::element::{ByteOrder, LogicalType, Negation, StorageType};
+use crate::escape::Short;
+use crate::finding::counted;
 use crate::formats::error::FormatError;
 use crate::formats::kind::FormatDType;
 use crate::formats::rules::Rule;
@@ -45,7 +48,7 @@ impl<'d> Storages<'d> {
         Ok(())
     }
 
-    /// Sorts the storages by their keys, for [`place`](Self::place).
+    /// Sorts the storages by their keys, for [`index_of`](Self::index_of).
     pub(super) fn sort(&mut self) {
         // The sort is not stable, so storages with the same key are ordered by their offsets. Every build then reports the same
         // storage in an error.
@@ -59,7 +62,7 @@ impl<'d> Storages<'d> {
     }
 
     /// Returns the position in `records` of the storage with the key `key`; `None` if there is no such storage.
-    pub(super) fn place(&self, key: &str) -> Option<usize> {
+    pub(super) fn index_of(&self, key: &str) -> Option<usize> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
 
@@ -98,7 +101,7 @@ impl<'d> Storages<'d> {
         for (one, other) in parts.iter().zip(parts.iter().skip(1)) {
             let is_same = (one.0, one.1, one.2) == (other.0, other.1, other.2);
             if one.0.key == other.0.key && !is_same {
-                let sentence = "two references to this part of a storage differ in its offset, length, dtype or storage";
+                let sentence = "two references to a part of a storage differ in offset, length, dtype or storage";
                 return Err(FormatError::violation_at(
                     Rule::TorchStorage,
                     sentence,
@@ -107,7 +110,7 @@ impl<'d> Storages<'d> {
                 .about(other.0.key));
             }
         }
-        match parts.iter().find(|(part, ..)| self.place(part.key).is_some()) {
+        match parts.iter().find(|(part, ..)| self.index_of(part.key).is_some()) {
             Some((part, _, _, node)) => {
                 let sentence = "a part of a storage has the key of a storage";
                 let error =
@@ -118,25 +121,48 @@ impl<'d> Storages<'d> {
         }
     }
 
+    /// Returns the position of the record of `storage`, and checks that the record has the length that the pickle gives the storage.
+    /// `at` is the offset of the reference to the storage.
+    fn find(&self, storage: Storage<'_>, at: u64) -> Result<usize, FormatError> {
+        let violation = |sentence: fmt::Arguments<'_>| {
+            Err(FormatError::violation_at(Rule::TorchStorage, sentence, at))
+        };
+        let key = Short(storage.key);
+        let found =
+            self.index_of(storage.key).and_then(|index| Some((index, self.records.get(index)?)));
+        let Some((index, StorageRecord { member, .. })) = found else {
+            return violation(format_args!("the storage {key} is not in the file"));
+        };
+        match storage.bytes() {
+            Some(bytes) if bytes == member.size => Ok(index),
+            Some(bytes) => {
+                let [own, given] = [member.size, bytes].map(|bytes| counted(bytes, "byte"));
+                violation(format_args!(
+                    "the storage {key} has {own} in the file, but the pickle gives it {given}"
+                ))
+            }
+            None => {
+                violation(format_args!("the storage {key} has more bytes than 64 bits can count"))
+            }
+        }
+    }
+
     /// Checks that the reference `node` to a storage names a member of the same length, and agrees with the first reference to
     /// this storage. PyTorch makes the storage from the first reference and ignores the class and device in later ones.
     fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
-        let missing =
-            || FormatError::violation_at(Rule::TorchStorage, Rule::TorchStorage.row().broken(), at);
-        let place = self.place(storage.key).ok_or_else(missing)?;
-        let record = self.records.get_mut(place).ok_or_else(missing)?;
-        if storage.bytes() != Some(record.member.size) {
-            return Err(missing());
-        }
+        let index = self.find(storage, at)?;
+        let Some(record) = self.records.get_mut(index) else {
+            return Err(FormatError::internal("a storage has no record"));
+        };
         let first = pickle.storage(*record.reference.get_or_insert(node))?;
         // PyTorch gives the same key to empty storages of different types.
         let is_same = (first.dtype, first.is_typed) == (storage.dtype, storage.is_typed);
         if (is_same || record.member.size == 0) && first.device == storage.device {
             return Ok(());
         }
-        let sentence = "two references to this storage differ in its class or its device";
+        let sentence = "two references to a storage differ in class or device";
         Err(FormatError::violation_at(Rule::TorchStorage, sentence, at).about(storage.key))
     }
 
@@ -148,7 +174,10 @@ impl<'d> Storages<'d> {
         (limits, is_big): (&Limits, bool),
     ) -> Result<Tensor, FormatError> {
         let at = pickle.node_at(node);
-        let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), at);
+        let wrong =
+            |sentence: &'static str| FormatError::violation_at(Rule::TorchTensor, sentence, at);
+        let outside = || wrong("the elements of the tensor do not lie within its storage");
+        let too_large = || wrong("the elements of the tensor are more than 63 bits can count");
         let [storage, offset, shape, strides, dtype, metadata] = pickle.first(node);
         let (Pickled::Storage(storage), Pickled::Tuple(shape), Pickled::Tuple(strides)) =
             (storage, shape, strides)
@@ -156,33 +185,37 @@ impl<'d> Storages<'d> {
             return Err(FormatError::internal("a tensor has no storage"));
         };
         let storage = pickle.storage(storage)?;
-        let place = self.place(storage.key).ok_or_else(|| violation(Rule::TorchStorage))?;
-        let record = self.records.get(place).ok_or_else(|| violation(Rule::TorchStorage))?;
-        let member = record.member;
-        if storage.bytes() != Some(member.size) {
-            return Err(violation(Rule::TorchStorage));
-        }
-        let (from, size) = storage.range().ok_or_else(|| violation(Rule::TorchStorage))?;
+        let index = self.find(storage, at)?;
+        let Some(StorageRecord { member, .. }) = self.records.get(index).copied() else {
+            return Err(FormatError::internal("a storage has no record"));
+        };
+        let (from, size) = storage.range().ok_or_else(|| {
+            let sentence = "a part of the storage does not lie within the storage";
+            FormatError::violation_at(Rule::TorchStorage, sentence, at)
+        })?;
         let dtype = match dtype {
             Pickled::Global(Global::Dtype(dtype)) => dtype,
             _ => storage.dtype,
         };
-        let wrong = || violation(Rule::TorchTensor);
-        let is_of_rank = pickle.length(strides) == pickle.length(shape);
         let shape = pickle.dimensions(shape, (limits, at))?;
         let strides = pickle.dimensions(strides, (limits, at))?;
-        let offset = pickle.count(offset).filter(|_| is_of_rank).ok_or_else(wrong)?;
+        if strides.len() != shape.len() {
+            return Err(wrong("the tensor does not have one stride for each dimension"));
+        }
+        let offset = pickle.count(offset).ok_or_else(outside)?;
         let width = dtype.width();
         // PyTorch would swap the bytes of elements of another width.
         if is_big && storage.is_typed && storage.dtype.width() != width {
-            return Err(wrong());
+            return Err(wrong(
+                "the dtype of the tensor has another width than the class of its storage",
+            ));
         }
         // PyTorch counts elements in signed 64-bit integers and multiplies dimensions in order, so a product may overflow even
         // if a later dimension is 0.
         let fits = |number: &u64| i64::try_from(*number).is_ok();
         let product = |total: u64, dimension: &u64| total.checked_mul(*dimension).filter(fits);
-        let count = shape.iter().try_fold(1, product).ok_or_else(wrong)?;
-        let bytes = count.checked_mul(width).filter(fits).ok_or_else(wrong)?;
+        let count = shape.iter().try_fold(1, product).ok_or_else(too_large)?;
+        let bytes = count.checked_mul(width).filter(fits).ok_or_else(too_large)?;
         // The last element has the highest index in each dimension. A view without elements may have any offset, even one
         // beyond the end of its storage.
         let last = shape.iter().zip(&strides).try_fold(0_u64, |last, (dimension, stride)| {
@@ -195,14 +228,14 @@ impl<'d> Storages<'d> {
                 (start.checked_add(span)? <= size).then_some((from.checked_add(start)?, span))
             }),
         };
-        let (start, span) = range.ok_or_else(wrong)?;
+        let (start, span) = range.ok_or_else(outside)?;
         // PyTorch swaps the bytes of a storage by the width of its class, which is one byte for a storage without a type.
         let is_swapped_here_alone = is_big && !storage.is_typed && width > 1 && count > 0;
         Ok(Tensor {
             shape,
             strides,
             dtype,
-            place,
+            index,
             member,
             start,
             span,
@@ -229,7 +262,7 @@ impl<'d> Storages<'d> {
 
     /// Marks the storage of `tensor` as used.
     pub(super) fn mark_used(&mut self, tensor: &Tensor) {
-        if let Some(record) = self.records.get_mut(tensor.place) {
+        if let Some(record) = self.records.get_mut(tensor.index) {
             record.is_used = true;
         }
     }
@@ -277,7 +310,7 @@ pub(super) struct Tensor {
     strides: Vec<u64>,
     pub(super) dtype: Dtype,
     /// The position of the storage in [`Storages::records`].
-    place: usize,
+    index: usize,
     /// The stored bytes of the storage.
     member: Member,
     /// The offset in the decompressed member at which the elements begin.

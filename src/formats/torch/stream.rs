@@ -144,7 +144,7 @@ impl<'s> Stream<'s> {
         let mut keys = Vec::new();
         for key in list.items(node) {
             let Pickled::Text(at) = key else {
-                let sentence = "a key of a storage is not a text";
+                let sentence = "a key of a storage is not text";
                 return Err(FormatError::violation_at(Rule::TorchPickle, sentence, keys_at));
             };
             keys.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -184,7 +184,7 @@ fn find<'s>(
         let start = at.saturating_add(COUNT);
         let end = start.saturating_add(*bytes);
         if end > length {
-            let sentence = "the file ends within this storage";
+            let sentence = "the file ends within the storage";
             return Err(FormatError::violation_at(Rule::TorchStorage, sentence, at).about(key));
         }
         let read = window.get(at..start, length).map(|bytes| bytes.first_chunk().copied());

@@ -68,7 +68,9 @@ impl Array {
             return Err(format!("its format is {format}, expected dense"));
         }
         if tensor.has_attributes() {
-            return Err("it has attributes; only those of a file are written".to_owned());
+            return Err(
+                "it has attributes, but only attributes of the file can be written".to_owned()
+            );
         }
         let mut components = tensor.components();
         let (Some(component), None) = (components.next(), components.next()) else {
@@ -77,7 +79,7 @@ impl Array {
         let dtype = component.dtype();
         if dtype == DType::Unknown {
             let name = escape::quoted(&escape::cut(component.type_name(), NAME));
-            return Err(format!("unknown tensor type {name}"));
+            return Err(format!("its type {name} is unknown"));
         }
         Ok(Self { shape: tensor.shape().to_vec(), dtype })
     }

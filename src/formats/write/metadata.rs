@@ -70,7 +70,8 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Returns the keys of the attributes that become JSON text in a safetensors file.
+/// Returns the keys of the attributes whose values are not strings. The metadata of a safetensors file holds only strings, so these
+/// values are written as JSON text.
 pub fn json_texts<'a>(attributes: &Attributes<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let is_other = |(_, item): &(&str, Item<'_>)| !matches!(item.value(), Value::Text(_));
     attributes.clone().filter(is_other).map(|(key, _)| key)

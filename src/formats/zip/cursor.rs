@@ -46,7 +46,7 @@ impl<'b> Cursor<'b> {
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'b [u8], FormatError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(length) else {
             let end = self.end;
-            let sentence = format_args!("header exceeds the maximum of {end} bytes");
+            let sentence = format_args!("the header exceeds the maximum of {end} bytes");
             return Err(FormatError::violation_at(self.rule, sentence, self.at));
         };
         self.rest = rest;

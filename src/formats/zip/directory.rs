@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use crate::finding::counted;
 use crate::formats::error::{FormatError, follow};
 use crate::formats::limits::check_length;
 use crate::formats::rules::{APPENDED, Rule, WRITER};
@@ -100,12 +101,12 @@ impl Directory {
 
     /// Checks that the number of members `found` is the number in the end record.
     pub(crate) fn check_count(&self, found: usize) -> Result<(), FormatError> {
-        let counted = self.members;
-        if u64_from_usize(found) == counted {
+        let (found, given) = (u64_from_usize(found), self.members);
+        if found == given {
             return Ok(());
         }
-        let sentence =
-            format_args!("the archive has {found} members, and its end record counts {counted}");
+        let found = counted(found, "member");
+        let sentence = format_args!("the archive has {found}, but its end record gives {given}");
         Err(FormatError::violation_at(Rule::ZipCount, sentence, self.range.end))
     }
 }
@@ -136,7 +137,7 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
     let (length, start) = (cursor.u32()?, cursor.u32()?);
     let comment = cursor.u16()?;
     if disks != [0, 0] || here != members || comment != 0 {
-        let sentence = "the archive has several parts, or bytes after its end";
+        let sentence = "the archive is split into several files, or has bytes after its end";
         let error = FormatError::violation_at(Rule::ZipEndRecord, sentence, at);
         return Err(error.advising(WRITER));
     }

@@ -137,7 +137,7 @@ impl<'d> ZipEntry<'d> {
         let about = |error: FormatError| error.about_bytes(name);
         let extra = Extra::parse(cursor.bytes(header.extra.into())?, writer).map_err(about)?;
         if comment != 0 || disk != 0 {
-            let sentence = "has a comment, or is in another part of the archive";
+            let sentence = "has a comment, or is in another file of a split archive";
             return Err(about(FormatError::predicate(Rule::ZipDirectory, sentence)));
         }
         // All readers take a member for a folder if its name ends in a slash, whatever its attributes are.
@@ -163,7 +163,7 @@ impl<'d> ZipEntry<'d> {
             |small: u32| if small == LARGE { numbers.next() } else { Some(small.into()) };
         let all = (number(header.size), number(header.packed), number(start), numbers.next());
         let (Some(size), Some(packed), Some(start), None) = all else {
-            let sentence = "has an extra field for large files with other numbers than are missing";
+            let sentence = "has a zip64 extra field that does not hold exactly the missing numbers";
             return Err(about(FormatError::predicate(Rule::ZipExtra, sentence)));
         };
         let name = validate(&header, name, packed == size).map_err(about)?;
@@ -190,14 +190,17 @@ impl<'d> ZipEntry<'d> {
         let differs = || {
             FormatError::predicate(
                 Rule::ZipHeader,
-                "has a header that does not agree with the directory",
+                "has a local header that does not agree with the directory",
             )
         };
         let start = self.start;
         let within = (end, Rule::ZipBounds);
         let mut fixed = window.cursor(start, FIXED, within)?;
         if fixed.u32()? != LOCAL {
-            let error = FormatError::predicate(Rule::ZipBounds, "is not where the directory says");
+            let error = FormatError::predicate(
+                Rule::ZipBounds,
+                "does not begin at the offset that the directory gives",
+            );
             return Err(error.or_at(start));
         }
         let header = MemberHeader::read(&mut fixed)?;
@@ -223,7 +226,7 @@ impl<'d> ZipEntry<'d> {
         let sizes = sizes.ok_or_else(|| {
             FormatError::predicate(
                 Rule::ZipExtra,
-                "has an extra field for large files that contradicts its header",
+                "has a zip64 extra field that contradicts its local header",
             )
         })?;
         let is_behind = header.flags & BEHIND != 0;
@@ -235,8 +238,7 @@ impl<'d> ZipEntry<'d> {
         let first = cursor.at();
         let behind = first.checked_add(self.packed).filter(|behind| *behind <= end);
         let behind = behind.ok_or_else(|| {
-            let packed = self.packed;
-            let sentence = format_args!("has {packed} bytes, which exceed the archive");
+            let sentence = "extends into the directory of the archive";
             FormatError::predicate(Rule::ZipBounds, sentence).or_at(first)
         })?;
         let descriptor = if is_behind {
@@ -335,7 +337,7 @@ fn validate<'d>(
         // Some readers, written in C, end a name at a zero byte.
         _ if name.contains(&0) => (Rule::ZipName, "has a name with a zero byte"),
         (STORED, _) if !is_of_one_size => {
-            (Rule::ZipStoredSize, "is not compressed, and has two sizes")
+            (Rule::ZipStoredSize, "is not compressed, but its two sizes differ")
         }
         (STORED | DEFLATED, Some(text)) => return Ok(text),
         _ => (Rule::ZipFeature, "has an unsupported compression method"),

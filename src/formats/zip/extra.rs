@@ -41,7 +41,7 @@ impl<'b> Extra<'b> {
             if id == LARGE {
                 let (numbers, over) = field.as_chunks::<8>();
                 if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
-                    let sentence = "has an invalid extra field for large files";
+                    let sentence = "has an invalid zip64 extra field";
                     return Err(FormatError::predicate(Rule::ZipExtra, sentence));
                 }
             } else if !match writer {
@@ -111,7 +111,7 @@ mod tests {
         );
         assert_eq!(Extra::parse(&[], Writer::NumPy).unwrap(), Extra { large: None });
         for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
-            assert!(rejection(&wrong).contains("has an invalid extra field for large files"));
+            assert!(rejection(&wrong).contains("has an invalid zip64 extra field"));
         }
     }
 

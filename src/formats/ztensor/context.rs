@@ -145,8 +145,8 @@ impl<'o> ParseContext<'o> {
     #[cold]
     #[inline(never)]
     fn fault(&self, map: Input<'_>, fault: ComponentFault) -> Fault {
-        let place = self.dialect.site(map, fault.site).unwrap_or(map);
-        Fault::with(fault.kind, BytesLeft::of(place), fault.found)
+        let field = self.dialect.site(map, fault.site).unwrap_or(map);
+        Fault::with(fault.kind, BytesLeft::of(field), fault.found)
     }
 
     /// Checks that a blob of this file either is the whole manifest or does not overlap it: v2 §2.4.

@@ -60,9 +60,9 @@ pub(crate) fn parse(
     let ParseContext { dialect, index, .. } = cx;
     let index = index.finish(&dialect.facts, manifest, limits, frame.file_len());
     let mut index = index.map_err(|(found, object)| {
-        let place = object.and_then(|object| place(dialect, manifest, &found, object));
-        let place = place.unwrap_or_default();
-        error(Fault::with(found.kind, BytesLeft::of(place), found.found)).at(found.location())
+        let found_field = object.and_then(|object| find_field(dialect, manifest, &found, object));
+        let field = found_field.unwrap_or_default();
+        error(Fault::with(found.kind, BytesLeft::of(field), found.found)).at(found.location())
     })?;
     index.attributes = attributes;
     Ok(ManifestIndex { index, dialect, version })
@@ -188,8 +188,8 @@ impl Parser<'_> {
         if let Some(ordinal) = found.component() {
             self.cx.location = self.cx.location.in_component(Some(ordinal));
         }
-        let place = self.cx.dialect.place(raw.map, found.at).unwrap_or(raw.map);
-        Fault::with(found.kind, BytesLeft::of(place), found.found).into()
+        let field = self.cx.dialect.field_at(raw.map, found.at).unwrap_or(raw.map);
+        Fault::with(found.kind, BytesLeft::of(field), found.found).into()
     }
 }
 
@@ -197,7 +197,7 @@ impl Parser<'_> {
 /// the field's offset. Rules on several objects, such as overlapping blobs, are checked after the manifest has been
 /// parsed; `object` is the object that breaks the rule, where the search begins.
 #[cold]
-fn place<'m>(
+fn find_field<'m>(
     dialect: &Dialect,
     manifest: Input<'m>,
     fault: &IndexFault,
@@ -206,6 +206,6 @@ fn place<'m>(
     let at = manifest.get(usize_from_u32(object.source_offset)..)?;
     match fault.at {
         FaultAt::Name => Some(dialect.fields.name.find(at).unwrap_or(at)),
-        at_field => dialect.place(dialect.map(at)?, at_field),
+        at_field => dialect.field_at(dialect.map(at)?, at_field),
     }
 }

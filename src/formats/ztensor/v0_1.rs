@@ -18,7 +18,7 @@ table! {
     /// One tensor: v0.1 §4. Dtypes, encodings and layouts are open sets (§8): a tensor with an unknown name is listed, but
     /// its elements cannot be read.
     Entry<'m>, keys EntryKey, reader EntryReader, within 1 levels of any CBOR, else Rule::ObjectType;
-    // key                slot         type            presence                         else
+    // key                field        type            presence                         else (another type)
     "name"            => name:         Text<'m>,       required(Rule::NameMissing),     else Rule::NameType;
     "offset"          => offset:       Uint,           required(Rule::OffsetMissing),   else Rule::OffsetType;
     "size"            => size:         Uint,           required(Rule::LengthMissing),   else Rule::LengthType;

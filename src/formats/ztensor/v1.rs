@@ -27,7 +27,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 table! {
     /// The root of the manifest: v1.1 II.1, v1.2 §1. `objects` maps the name of each object to an object.
     Root<'m>, keys RootKey, reader RootReader, within 0 levels of any CBOR, else Rule::RootType;
-    // key           slot       type           presence                        else
+    // key           field      type           presence                        else (another type)
     "version"    => version:    Version,       required(Rule::VersionMissing), else Rule::VersionType;
     "attributes" => attributes: Attributes<1>, optional,                       else Rule::AttributesType;
     "objects"    => objects:    Deferred<'m>,  required(Rule::ObjectsMissing), else Rule::ObjectsType;
@@ -36,7 +36,7 @@ table! {
 table! {
     /// One object: v1.1 II.2, v1.2 §1. `format` is the layout, and `components` maps a role to each component.
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
-    // key           slot       type           presence                           else
+    // key           field      type           presence                           else (another type)
     "shape"      => shape:      ShapeField,    required(Rule::ShapeMissing),      else Rule::ShapeType;
     "format"     => format:     LayoutName,    required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                          else Rule::AttributesType;
@@ -48,7 +48,7 @@ table! {
     /// is not compressed. `uncompressed_length` is the decoded size, and `type` the logical type. These two came with 1.2
     /// and are honored in every 1.x file, because an appended file keeps its old version.
     Component<'m>, keys ComponentKey, reader ComponentReader, within 4 levels of any CBOR, else Rule::ComponentType;
-    // key                    slot            type        presence                       else
+    // key                    field           type        presence                       else (another type)
     "dtype"               => dtype:          DtypeName,  required(Rule::DtypeMissing),  else Rule::DtypeType;
     "offset"              => offset:         Uint,       required(Rule::OffsetMissing), else Rule::OffsetType;
     "length"              => length:         Uint,       required(Rule::LengthMissing), else Rule::LengthType;

@@ -37,7 +37,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 table! {
     /// The root of the manifest: v2 §3.2. `objects` maps the name of each object to an object.
     Root<'m>, keys RootKey, reader RootReader, within 0 levels of deterministic CBOR, else Rule::RootType;
-    // key           slot       type        presence                        else
+    // key           field      type        presence                        else (another type)
     "shards"     => shards:     Table,      optional,                       else Rule::ShardsType;
     "objects"    => objects:    PulledObjects, required(Rule::ObjectsMissing), else Rule::ObjectsType;
     "attributes" => attributes: Attributes<1>, optional,                    else Rule::AttributesType;
@@ -46,7 +46,7 @@ table! {
 table! {
     /// One object: v2 §3.3. `parts` maps a role to each component.
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
-    // key           slot       type        presence                           else
+    // key           field      type        presence                           else (another type)
     "parts"      => parts:      ComponentsMap,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
     "shape"      => shape:      ShapeField, required(Rule::ShapeMissing),      else Rule::ShapeType;
     "layout"     => layout:     LayoutName, required(Rule::FormatMissing),     else Rule::FormatType;
@@ -57,7 +57,7 @@ table! {
     /// One component, which the specification calls a part: v2 §3.4. Without `encoding` the blob is not compressed, and
     /// without `shard` it lies in this file.
     Part<'m>, keys PartKey, reader PartReader, within 4 levels of deterministic CBOR, else Rule::ComponentType;
-    // key               slot            type           presence                     else
+    // key               field           type           presence                     else (another type)
     "blob"           => blob:           BlobPlace,     required(Rule::BlobMissing),  else Rule::BlobType;
     "type"           => logical_type:   TypeName,      optional,                     else Rule::LogicalTypeType;
     "dtype"          => dtype:          DtypeName,     required(Rule::DtypeMissing), else Rule::DtypeType;

@@ -330,7 +330,7 @@ mod tests {
     /// Checks that a file that appears at the target in the meantime is not replaced, whether the new file has a temporary
     /// name or none.
     #[test]
-    fn what_comes_meanwhile_stays() {
+    fn files_that_appear_in_the_meantime_stay() {
         for make in [Draft::new, Draft::named] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x");
@@ -362,7 +362,7 @@ mod tests {
 
     /// Checks publishing on file systems without files that have no name: only the owner can open the temporary file.
     #[test]
-    fn a_name_for_the_time_being_is_for_the_owner_alone() {
+    fn only_the_owner_can_open_a_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("x"), folder.path().join("other"));
         let publish = |content: &str| {

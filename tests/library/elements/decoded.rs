@@ -1,4 +1,4 @@
-//! Decoded components: aligned, little-endian, verified.
+//! Tests of decoded components: their bytes are aligned, little-endian and verified.
 
 use std::io::Read as _;
 

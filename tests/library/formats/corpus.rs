@@ -1,4 +1,4 @@
-//! The files of `corpus/other`: each is accepted, or rejected by the rule that its name says.
+//! Tests of the files in `corpus/other`: each is accepted, or rejected by the rule in its name.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use zten::verify::check;
 use zten::{Archive, Error, ErrorKind, OpenOptions};
 use zten_testkit::other_formats;
 
-/// Returns whether a rule is about a file as a whole.
+/// Returns whether the rule `id` is about a file as a whole.
 fn is_of_the_whole(id: &str) -> bool {
     id.starts_with("format-") || id == "index-metadata"
 }
@@ -31,7 +31,7 @@ fn validate(path: &Path) -> Result<usize, String> {
 fn checked_id(path: &Path, error: &Error) -> String {
     let id = error.rule().unwrap_or_else(|| panic!("{}: {error}", path.display()));
     let row = error.row().unwrap();
-    // The kind of an error is what the catalog says.
+    // The error must have the kind that the catalog gives for its rule.
     assert_eq!(error.kind(), ErrorKind::from(row), "{id}");
     if Rule::ALL.iter().any(|rule| rule.row() == row) {
         let is_named = error.tensor().is_some() || error.file().is_some();
@@ -41,10 +41,10 @@ fn checked_id(path: &Path, error: &Error) -> String {
     id.to_owned()
 }
 
-/// Opens a file in both ways.
+/// Opens a file by its path and from memory, and compares the results.
 fn open_both(path: &Path) -> Result<Archive, Error> {
     if BesideNames::of(path).is_some() {
-        // Bytes alone have no others beside them.
+        // A file in memory has no folder, so its sibling files cannot be found.
         return open(path);
     }
     let bytes = fs::read(path).unwrap();
@@ -53,7 +53,7 @@ fn open_both(path: &Path) -> Result<Archive, Error> {
         (Ok(archive), Ok(borrowed)) => {
             assert_eq!(archive.verify().is_ok(), borrowed.verify().is_ok());
             for (tensor, again) in borrowed.tensors().zip(archive.tensors()) {
-                // Sparse tensors have other components.
+                // Sparse tensors have no component `data`.
                 let Some(data) = tensor.component("data") else { continue };
                 let extent = data.extent();
                 assert_eq!(again.component("data").unwrap().extent(), extent);
@@ -68,7 +68,7 @@ fn open_both(path: &Path) -> Result<Archive, Error> {
             Ok(archive)
         }
         (Err(error), other) => {
-            // Bytes alone have no name that says what they should be.
+            // Bytes in memory have no file name, from which this format would be recognized.
             assert!(other.is_err());
             Err(error)
         }
@@ -77,7 +77,7 @@ fn open_both(path: &Path) -> Result<Archive, Error> {
 }
 
 #[test]
-fn accepted() {
+fn accepted_files_are_valid() {
     let files = other_formats("accept");
     assert!(files.len() > 30, "{files:#?}");
     let mut noted = BTreeSet::new();
@@ -118,7 +118,7 @@ fn an_index_of_checkpoints_reads_strides_signs_and_streams() {
     assert_eq!(archive.tensor("view").unwrap().to_vec::<f32>().unwrap(), [-1.0]);
     let archive = open(path("torch-stream")).unwrap();
     assert_eq!(archive.tensor("b").unwrap().to_vec::<i16>().unwrap(), [1]);
-    // The attributes of the files are those of the archive.
+    // The attributes of the archive come from all its files.
     assert_eq!(archive.attributes().map(|(key, _)| key).collect::<Vec<_>>(), ["epoch"]);
 }
 
@@ -239,7 +239,7 @@ fn rules_of_notes() -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn rejected_by_the_rule_of_the_name() {
+fn rejected_files_break_the_rule_in_their_name() {
     let mut rules = BTreeSet::new();
     let mut wrong = Vec::new();
     for path in other_formats("reject") {
@@ -249,7 +249,7 @@ fn rejected_by_the_rule_of_the_name() {
             continue;
         };
         if name.contains("-00002-of-") {
-            // The file that names it breaks the rule.
+            // This file alone is valid. The index that names it breaks the rule.
             continue;
         }
         rules.insert(rule.to_owned());

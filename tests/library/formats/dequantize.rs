@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use zten::formats::Block;
 
-/// All types, with their numbers.
+/// Returns all block types with their numbers.
 fn types() -> impl Iterator<Item = (u32, &'static Block)> {
     (0..1000).filter_map(|number| Some((number, Block::by_number(number)?)))
 }
@@ -21,7 +21,7 @@ fn elements(block: &Block) -> usize {
 }
 
 #[test]
-fn chunks_are_blocks_wherever_they_end() {
+fn chunks_may_end_within_a_block() {
     for (number, block) in types() {
         let data: Vec<u8> = (0..61).cycle().take(bytes(block) * 70).collect();
         let mut wanted = vec![0.0; elements(block) * 70];
@@ -43,7 +43,7 @@ fn chunks_are_blocks_wherever_they_end() {
 }
 
 #[test]
-fn elements_are_those_of_the_reference() {
+fn elements_equal_those_of_the_reference() {
     let folder = env::var_os("ZTEN_GGUF_BLOCKS").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/gguf-blocks")),
         PathBuf::from,
@@ -60,7 +60,7 @@ fn elements_are_those_of_the_reference() {
         block.dequantize(blocks, &mut out).unwrap();
         let wanted = wanted.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
         for (at, (got, wanted)) in out.iter().zip(wanted).enumerate() {
-            // Which NaN comes of a calculation is not defined.
+            // IEEE 754 does not say which NaN an operation returns, so any NaN matches.
             let is_equal = got.to_bits() == wanted.to_bits() || got.is_nan() && wanted.is_nan();
             assert!(is_equal, "{} [{at}]: {got:e}, not {wanted:e}", block.name);
         }
@@ -76,7 +76,7 @@ fn any_bytes_are_dequantized_and_any_other_length_is_an_error() {
             let blocks: Vec<u8> = (0..count * bytes(block)).map(|_| random.u8(..)).collect();
             let mut out = vec![f32::NAN; count * elements(block)];
             block.dequantize(&blocks, &mut out).unwrap();
-            // A block does not depend on those around it.
+            // Each block is decoded without regard to its neighbors.
             for (packed, out) in blocks.chunks(bytes(block)).zip(out.chunks(elements(block))) {
                 let mut alone = vec![0.0; elements(block)];
                 block.dequantize(packed, &mut alone).unwrap();

@@ -1,4 +1,4 @@
-//! Files that are opened without I/O have the verdicts of those that are read.
+//! Tests that files opened without I/O have the same verdicts as files that are read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,17 +13,17 @@ use zten_corpus::other::npy;
 use zten_corpus::other::zip::{self, Member};
 use zten_testkit::{corpus, other_formats, safetensors};
 
-/// The steps and bytes that opening a file took.
+/// The number of steps and bytes that opening a file took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     steps: usize,
     bytes: usize,
 }
 
-/// An archive of a header alone.
+/// An archive that has only a header.
 type Header = Archive<InMemory<[u8; 0]>>;
 
-/// Opens a file step by step, whose neighbors are those of the folder.
+/// Opens the file at `path` step by step. Sibling files are those of its folder.
 fn open_in_steps(path: &Path, file: &[u8], options: &OpenOptions) -> (Cost, Result<Header, Error>) {
     let mut files: BTreeMap<Option<String>, Vec<u8>> = BTreeMap::from([(None, file.to_vec())]);
     let mut opening = Opening::new(path, u64::try_from(file.len()).unwrap(), options);
@@ -67,7 +67,7 @@ fn open_in_steps(path: &Path, file: &[u8], options: &OpenOptions) -> (Cost, Resu
 }
 
 #[test]
-fn steps_lead_to_the_same_verdict() {
+fn opening_in_steps_gives_the_same_verdict() {
     let ztensor = corpus().join("accept/1.2.3/dense_all.zt");
     let files = [other_formats("accept"), other_formats("reject"), vec![ztensor]].concat();
     assert!(files.len() > 150, "{}", files.len());
@@ -95,7 +95,7 @@ fn steps_lead_to_the_same_verdict() {
     }
 }
 
-/// An archive of many members, which are far from each other.
+/// Returns a zip archive of `count` members that are far from each other.
 fn many_members(count: usize, deflated: bool) -> Vec<u8> {
     let mut random = Rng::with_seed(1);
     let data: Vec<u8> = (0..20_000).map(|_| random.u8(..)).collect();
@@ -129,8 +129,8 @@ fn a_long_header_takes_few_steps() {
 }
 
 #[test]
-fn what_is_kept_is_limited() {
-    // An archive of one member whose header is damaged: all of it is read to tell which.
+fn memory_of_opening_in_steps_is_limited() {
+    // An archive of one member with a damaged header. Reading the whole file is necessary to find out which rule is broken.
     let mut bytes = many_members(300, false);
     let at = bytes.windows(5).position(|window| window == b"descr").unwrap();
     bytes[at] = b'D';

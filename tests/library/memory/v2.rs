@@ -1,5 +1,5 @@
-//! Heap while opening a file of generation 2: at most 12 × the manifest and 64 KiB, for any input; at most 1.3 × the
-//! manifest for ordinary manifests.
+//! Tests of the heap while a file of generation 2 is opened: at most 12 × the manifest plus 64 KiB for any input, and at most 1.3 ×
+//! the manifest for ordinary manifests.
 
 use zten::{Error, OpenOptions, ReadAt};
 use zten_corpus::cbor::{push_head as head, push_text as text};
@@ -10,10 +10,11 @@ use zten_testkit::{Shards, generate, heap_bound};
 use super::peak;
 
 const MAP: u8 = 5;
-/// The offset from which units of 4096 bytes do not fit in 32 bits.
+/// The offset from which positions in units of 4,096 bytes exceed 32 bits.
 const FAR: u64 = 1 << 44;
 
-/// Opens a file that has the manifest where it begins, and as many bytes as there can be behind it.
+/// Opens a file of the greatest length with `manifest` at its start. Returns the ratio of the heap to the manifest, and the
+/// verdict.
 fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
     let footer = footer(manifest, 4096);
     let (peak, opened) = peak(|| {
@@ -22,7 +23,7 @@ fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
     });
     let bound = heap_bound(manifest.len() as u64);
     assert!(peak <= bound, "{what}: {peak} bytes of heap for {} of manifest", manifest.len());
-    #[expect(clippy::cast_precision_loss, reason = "they are small")]
+    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
     let share = peak as f64 / manifest.len() as f64;
     println!("{what}: {share:.3} of {} bytes", manifest.len());
     (share, opened)
@@ -57,7 +58,7 @@ impl ReadAt for Sparse<'_> {
     }
 }
 
-/// The shortest names, in the order that they have to have.
+/// Returns the shortest names in the order that generation 2 requires.
 fn short_names() -> impl Iterator<Item = String> {
     let digits = |number: usize, length: u32| -> String {
         (0..length)
@@ -68,11 +69,11 @@ fn short_names() -> impl Iterator<Item = String> {
     (1..5).flat_map(move |length| (0..126_usize.pow(length)).map(move |at| digits(at, length)))
 }
 
-/// The positions of blobs, and the files that they are in.
+/// The offsets of the blobs, and the number of shards that hold them.
 #[derive(Clone, Copy, Debug)]
 struct Blobs {
     far: bool,
-    /// Each begins before the one before it.
+    /// Each blob begins before the blob of the previous component.
     falling: bool,
     same: bool,
     shards: usize,
@@ -94,7 +95,7 @@ impl Blobs {
     fn offset(self, at: usize, count: usize) -> u64 {
         let at = if self.falling { count - at } else { at };
         if self.same && (at > 0 || !self.far) {
-            // In three bytes, behind the manifest where it is in the same file.
+            // An offset that takes three bytes. Blobs in the same file as the manifest come after it.
             return if self.shards > 0 { 4096 } else { 1 << 31 } * (1 + at as u64 % 3);
         }
         (at as u64 + 5) * (1 << 20) + if self.far { FAR } else { 0 }
@@ -126,7 +127,7 @@ impl Blobs {
     }
 }
 
-/// A shard as large as there can be, in as few bytes as can be.
+/// Writes the entry of the largest possible shard, in as few bytes as possible.
 fn shard(out: &mut Vec<u8>) {
     head(out, MAP, 2);
     text(out, "size");
@@ -135,7 +136,7 @@ fn shard(out: &mut Vec<u8>) {
     text(out, "a:0");
 }
 
-/// One object of an unknown layout, with as many parts.
+/// Returns a manifest with one object of an unknown layout and `count` parts.
 fn parts(count: usize, blobs: Blobs) -> Vec<u8> {
     let mut out = Vec::new();
     head(&mut out, MAP, if blobs.shards > 0 { 2 } else { 1 });
@@ -157,7 +158,7 @@ fn parts(count: usize, blobs: Blobs) -> Vec<u8> {
     out
 }
 
-/// Objects of one part each, with those names.
+/// Returns a manifest of objects called `names`, each with one part.
 fn objects(names: &[String], blobs: Blobs) -> Vec<u8> {
     let mut out = Vec::new();
     head(&mut out, MAP, if blobs.shards > 0 { 2 } else { 1 });
@@ -181,7 +182,7 @@ fn objects(names: &[String], blobs: Blobs) -> Vec<u8> {
 }
 
 #[test]
-fn any_blobs_are_bounded() {
+fn blobs_in_any_arrangement_are_bounded() {
     for count in [1, 100, 5_000, 70_001] {
         for blobs in Blobs::all() {
             let (_, opened) = bounded(&parts(count, blobs), &format!("{count} parts, {blobs:?}"));
@@ -212,15 +213,15 @@ fn ordinary_manifests_take_less_than_they_are() {
     }
 }
 
-/// Overlapping in a shard, and not only there, is found within the bounds of opening.
+/// Overlaps of blobs in shards, too, are found within the bounds on the heap of opening.
 #[test]
-fn what_overlaps_is_found_within_bounds() {
+fn overlaps_are_found_within_the_bounds() {
     for shards in [0, 1, 7] {
         for bits in 0..4_u8 {
             let (far, same) = (bits & 1 != 0, bits & 2 != 0);
             let blobs = Blobs { far, falling: !same, same, shards };
             let mut manifest = parts(5_000, blobs);
-            // The last of them is longer than those that are as it is, or lie behind it.
+            // The last blob becomes longer, and so overlaps the blobs that follow it in the file or begin at the same offset.
             let at = manifest.windows(4).rposition(|four| four == b"dtyp").unwrap() - 2;
             assert_eq!(manifest[at], 1);
             manifest.splice(at..=at, [0x1a, 0x7f, 0xff, 0xff, 0xff]);
@@ -254,7 +255,7 @@ fn tables_of_shards_are_bounded() {
 }
 
 #[test]
-fn claims_are_not_believed() {
+fn claims_allocate_nothing() {
     let object = |rest: &[u8]| [&b"\xa1\x67objects\xa1\x61w\xa3\x65parts"[..], rest].concat();
     for manifest in [
         b"\xba\xff\xff\xff\xff".to_vec(),
@@ -269,7 +270,7 @@ fn claims_are_not_believed() {
     }
 }
 
-/// Verifying a shard takes what `docs/limits.md` says, of many parts without digests as of a large one.
+/// Verifying a shard takes as much heap as `docs/limits.md` says, for many parts without digests as for one large part.
 #[test]
 fn verifying_shards_is_bounded() {
     use zten_corpus::cbor::{fields, text as name, uint};

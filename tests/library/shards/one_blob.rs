@@ -1,24 +1,25 @@
-//! Several shards of a table that are one file: its digest is compared once, and each shard keeps the sums of its own blobs.
+//! Tests of several shards in a table that are one file: the digest of the file is compared once, and each shard keeps the sums of
+//! its own blobs.
 
 use zten_corpus::cbor::keyed;
 use zten_corpus::v2::{FileV2, file, object, part};
 
 use super::*;
 
-/// Bytes of the blob from its first tensor on.
+/// The length of the blob from its first tensor on, in bytes.
 const LENGTH: usize = 700_000;
 
-/// The tensors `t0` to `t3`, each in the shard of its own number: their first byte in the blob, and their length. The ranges
-/// overlap, lie apart and are equal.
+/// The tensors `t0` to `t3`, each in its own shard: the first byte in the blob, and the length. Some ranges overlap, some are
+/// separate, and some are equal.
 const TENSORS: [(usize, usize); 4] =
     [(4096, 300_000), (8192, 650_000), (4096, 300_000), (700_416, 9)];
 
-/// A file that says that it is the file `identity`.
+/// A source that claims `identity` as its identity.
 #[derive(Clone)]
 struct Identified {
     file: Counted,
     identity: Option<[u64; 2]>,
-    /// True while the byte at 250,000 is another one.
+    /// While true, the byte at 250,000 has another value.
     is_changed: Arc<AtomicBool>,
 }
 
@@ -44,7 +45,7 @@ fn blob() -> Vec<u8> {
     FileV2::shard().blob(4096, &bytes).bytes()
 }
 
-/// A root of [`TENSORS`], whose shard `wrong` has another digest than the others.
+/// Returns a root with [`TENSORS`]. The shard number `wrong` has another digest than the others.
 fn root(blob: &[u8], wrong: Option<usize>) -> Vec<u8> {
     let names: Vec<_> = (0..TENSORS.len()).map(|number| format!("t{number}")).collect();
     let objects = names.iter().zip(TENSORS).map(|(name, (offset, length))| {
@@ -64,17 +65,17 @@ fn root(blob: &[u8], wrong: Option<usize>) -> Vec<u8> {
     (0..TENSORS.len()).fold(root, in_shard).bytes()
 }
 
-/// The blob as a file that says that it is the file `identity`.
+/// Returns a source of `blob` that claims `identity` as its identity.
 fn identified(blob: &[u8], identity: Option<[u64; 2]>) -> Identified {
     Identified { file: Counted::new(blob.to_vec()), identity, is_changed: Arc::default() }
 }
 
-/// Returns the elements of the tensors, or the errors with which they are not read.
+/// Returns the bytes of each tensor, or the error of reading it.
 fn read_all(archive: &Archive<Identified>) -> Vec<Result<Vec<u8>, Error>> {
     archive.tensors().map(|tensor| tensor.to_vec::<u8>()).collect()
 }
 
-/// Returns what the tensors of `blob` hold.
+/// Returns the expected bytes of each tensor in `blob`.
 fn elements(blob: &[u8]) -> Vec<Result<Vec<u8>, Error>> {
     let range = |(offset, length)| &blob[offset..][..length];
     TENSORS.iter().map(|tensor| Ok(range(*tensor).to_vec())).collect()
@@ -101,13 +102,13 @@ fn a_blob_of_many_shards_is_compared_once() {
         let archive = open();
         let before = source.file.count();
         archive.verify().unwrap();
-        // After the digests the verifier reads each tensor, and blocks that are shared with other tensors whole.
+        // After the digests, the verifier reads each tensor, and whole blocks if tensors share a block.
         let tensors: usize = TENSORS.iter().map(|(_, length)| length).sum();
         let least = times * blob.len();
         assert!((least..least + 2 * tensors).contains(&(source.file.count() - before)));
         assert_eq!(read_all(&archive), elements(&blob));
 
-        // A single tensor compares the digest for all shards of the blob.
+        // Reading a single tensor compares the digest for all shards that are the same blob.
         let archive = open();
         let before = source.file.count();
         let read = archive.tensor("t3").unwrap().to_vec::<u8>();
@@ -115,7 +116,7 @@ fn a_blob_of_many_shards_is_compared_once() {
         assert_eq!(source.file.count() - before, blob.len() + 9);
         assert_eq!(read_all(&archive), elements(&blob));
 
-        // Each tensor with the byte that changes afterwards is rejected, and no other.
+        // Tensors with the changed byte are rejected, and the other tensors are read.
         source.is_changed.store(true, Relaxed);
         let rules: Vec<_> = read_all(&archive)
             .iter()
@@ -127,7 +128,7 @@ fn a_blob_of_many_shards_is_compared_once() {
     }
 }
 
-/// Two digests of one file cannot both be right, and the one that is wrong is told with its own shard.
+/// If one file has two digests, one of them must be wrong. The error names the shard of the wrong digest.
 #[test]
 fn one_file_with_two_digests_has_one_shard_that_is_wrong() {
     let blob = blob();

@@ -1,4 +1,4 @@
-//! Archives that own their shards: where those are looked for, and how often they are read.
+//! Tests of archives that own their shards: where the shards are looked for, and how often they are read.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use super::*;
 
 const VALUES: [f32; 4] = [1.0, -2.0, 0.5, 3.25];
 
-/// A folder of a root, `model.zt`, whose shard `s` is in a file that is not found.
+/// A folder with a root, `model.zt`, whose shard `s` is in a file that the root does not find yet.
 struct Folder {
     folder: TempDir,
-    /// The digest of the shard, as the names of a folder and of a file in it.
+    /// The names of the folder and of the file in it that the digest of the shard gives.
     blob: (String, String),
 }
 
 impl Folder {
-    /// A root of the corpus, by its name.
+    /// Makes a folder with the root `name` of the corpus.
     fn new(name: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let root = read(&format!("{name}.zt"));
@@ -38,7 +38,7 @@ impl Folder {
         zten::open(self.path("model.zt")).unwrap()
     }
 
-    /// Copies the shard to a place, whose folders are made.
+    /// Copies the shard to `place`, and makes the folders on the way.
     fn put(&self, place: &str) {
         let place = self.path(place);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
@@ -55,7 +55,7 @@ impl Folder {
         assert_eq!(archive.verify().unwrap_err().rule(), Some("unsupported-shard"));
     }
 
-    /// All of the shard can be read.
+    /// Checks that all of the shard can be read.
     fn has_it(&self) {
         let archive = self.open();
         let tensor = archive.tensor("w").unwrap();
@@ -72,7 +72,7 @@ impl Folder {
 
 #[test]
 #[cfg_attr(miri, ignore = "it needs a file system")]
-fn shards_are_found_beside_a_file_and_below_its_blobs() {
+fn shards_are_sibling_files_or_blobs() {
     for name in ["dense", "sha256"] {
         let folder = Folder::new(name);
         folder.has_none();
@@ -80,7 +80,7 @@ fn shards_are_found_beside_a_file_and_below_its_blobs() {
         let blob = format!("blobs/{algorithm}/{digits}");
         folder.put(&blob);
         folder.has_it();
-        // What is beside it comes first, whatever it is.
+        // The sibling file has precedence over `blobs`, even if it is not a shard.
         folder.put("model-s.zt");
         folder.has_it();
         fs::write(folder.path("model-s.zt"), [0; 48]).unwrap();
@@ -89,7 +89,7 @@ fn shards_are_found_beside_a_file_and_below_its_blobs() {
         fs::remove_file(folder.path(&blob)).unwrap();
         folder.put("model-s.zt");
         folder.has_it();
-        // Names of other files and of other shards.
+        // The names of other files and other shards are not used.
         fs::remove_file(folder.path("model-s.zt")).unwrap();
         for other in ["model-t.zt", "other-s.zt", "s.zt", "model.zt-s.zt", "model-s"] {
             folder.put(other);
@@ -110,14 +110,14 @@ fn the_corpus_is_opened_by_its_path() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it needs a file system")]
-fn what_is_no_file_is_no_shard() {
+fn a_shard_must_be_a_regular_file() {
     let folder = Folder::new("dense");
     fs::create_dir(folder.path("model-s.zt")).unwrap();
     folder.has_none();
     let (algorithm, digits) = &folder.blob;
     folder.put(&format!("blobs/{algorithm}/{digits}"));
     folder.has_it();
-    // A file in the place of a folder.
+    // A file has the name of the folder.
     fs::remove_dir_all(folder.path("blobs")).unwrap();
     fs::write(folder.path("blobs"), b"").unwrap();
     folder.has_none();
@@ -127,11 +127,11 @@ fn what_is_no_file_is_no_shard() {
     folder.has_none();
 }
 
-/// The name of the file may be so long that there is no longer one.
+/// The name of the root may be so long that the name of the sibling file would exceed the limit of the file system.
 #[cfg(target_os = "linux")]
 #[test]
 #[cfg_attr(miri, ignore = "it needs a file system")]
-fn a_file_of_a_long_name_has_shards_below_its_blobs() {
+fn a_root_with_a_long_name_finds_shards_as_blobs() {
     let folder = Folder::new("dense");
     let long = folder.path(&format!("{}.zt", "n".repeat(252)));
     fs::copy(folder.path("model.zt"), &long).unwrap();
@@ -158,7 +158,7 @@ fn no_link_is_followed() {
     symlink("../../kept.zt", &blob).unwrap();
     folder.has_none();
     fs::remove_file(&blob).unwrap();
-    // A file behind a link that is on the way.
+    // A step on the way to the shard is a link.
     folder.put(&format!("real/{algorithm}/{digits}"));
     fs::remove_dir(folder.path("blobs").join(algorithm)).unwrap();
     symlink(format!("../real/{algorithm}"), folder.path("blobs").join(algorithm)).unwrap();
@@ -166,7 +166,7 @@ fn no_link_is_followed() {
     fs::remove_dir_all(folder.path("blobs")).unwrap();
     symlink("real", folder.path("blobs")).unwrap();
     folder.has_none();
-    // What is the caller's may be a link: the file itself, and the folder that it is in.
+    // The caller's own path may contain links: the root itself, and the folder of the root.
     fs::remove_file(folder.path("blobs")).unwrap();
     fs::rename(folder.path("real"), folder.path("blobs")).unwrap();
     let whole = TempDir::new().unwrap();
@@ -176,20 +176,21 @@ fn no_link_is_followed() {
 }
 
 impl Counted {
-    /// The number of bytes that have been read since this was asked last.
+    /// Returns the number of bytes that were read since the last call.
     fn take(&self) -> usize {
         self.read.swap(0, Relaxed)
     }
 }
 
-/// Opens a root, whose shard is the same whatever its name is.
+/// Opens a root with `shard` as its only shard, under any name.
 fn open(root: &Counted, shard: &Counted) -> Archive<Counted> {
     let archive = OpenOptions::default().open_source(root.clone(), root.bytes.len() as u64);
     let find = Shards(|_: &str| Some((shard.clone(), shard.bytes.len())));
     archive.unwrap().find_shards(&find).unwrap()
 }
 
-/// Opening reads the frame; what has no digest of its own waits for that of the shard, which is computed once.
+/// Opening reads only the frame of the shard. A part without its own digest waits for the digest of the shard, which is computed
+/// once.
 #[test]
 fn the_digest_of_a_shard_is_compared_once() {
     let (root, shard) = (Counted::new(read("dense.zt")), Counted::new(read("dense-s.zt")));
@@ -209,7 +210,7 @@ fn the_digest_of_a_shard_is_compared_once() {
     assert_eq!(shard.take(), 16);
     archive.verify().unwrap();
     assert_eq!((shard.take(), root.take()), (16, 0));
-    // Verified before anything is read.
+    // The archive is verified before any tensor is read.
     let archive = open(&root, &shard);
     shard.take();
     archive.verify().unwrap();
@@ -220,7 +221,7 @@ fn the_digest_of_a_shard_is_compared_once() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it starts threads")]
-fn several_threads_compare_it_once() {
+fn several_threads_compare_the_digest_once() {
     let (root, shard) = (Counted::new(read("dense.zt")), Counted::new(read("dense-s.zt")));
     for _ in 0..20 {
         let archive = open(&root, &shard);
@@ -237,7 +238,7 @@ fn several_threads_compare_it_once() {
     }
 }
 
-/// A part with a digest of its own is read at once.
+/// A part with its own digest is read without waiting for the digest of the shard.
 #[test]
 fn a_part_with_a_digest_does_not_wait() {
     let (root, bytes) =
@@ -251,10 +252,10 @@ fn a_part_with_a_digest_does_not_wait() {
     assert_eq!(shard.take(), 16);
 }
 
-/// Bytes that changed since they were verified are not handed out.
+/// Bytes that changed after the shard was verified are not handed out.
 #[test]
 fn a_shard_that_changed_is_not_read() {
-    // Gives other bytes from some time on.
+    // The source returns other bytes once this flag is set.
     let changed = AtomicBool::new(false);
     let source = |bytes: Vec<u8>| {
         let changed = &changed;
@@ -279,10 +280,10 @@ fn a_shard_that_changed_is_not_read() {
     assert_eq!((error.rule(), error.tensor()), (Some("shard-digest"), Some("w")));
 }
 
-/// Whatever is wrong with a shard, an archive that owns it says what one says that does not.
+/// For each damaged shard, an archive that owns its shards gives the same error as the verifier.
 #[test]
 #[cfg_attr(miri, ignore = "it needs a file system")]
-fn archives_end_as_the_verifier_says() {
+fn archives_give_the_errors_of_the_verifier() {
     let mut read = 0;
     for row in sharded() {
         let file = row.path.display();
@@ -302,7 +303,7 @@ fn archives_end_as_the_verifier_says() {
             }
         };
         assert_eq!(owned.verify(), found, "{file}");
-        // Before and after all has been verified.
+        // Compares the errors before and after everything has been verified.
         let _ = bound.verify_for(archive.tensors().flat_map(|tensor| tensor.components()));
         for again in [false, true] {
             let owned = if again { &owned } else { &row.options.open(&row.path).unwrap() };

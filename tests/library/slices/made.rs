@@ -1,11 +1,11 @@
-//! Files with one dense array, `t`, made from a kind of element, a shape and a blob.
+//! Makes files with one dense array, `t`, from a kind of element, a shape and a blob.
 
 use zten_corpus::base::{component, dense_object, entry, v0, v1};
 use zten_corpus::cbor::text;
 use zten_corpus::file::File;
 
-/// An element: whether in 0.1, its dtype, its type if that is another, big-endian or not, bytes
-/// of a storage element, storage elements.
+/// A kind of element: whether the file is of 0.1, the dtype, the logical type if it differs, whether it is big-endian, the bytes of
+/// a storage element, and the storage elements of an element.
 pub(crate) type Kind = (bool, &'static str, &'static str, bool, usize, usize);
 
 pub(crate) const KINDS: &[Kind] = &[
@@ -24,7 +24,7 @@ pub(crate) const KINDS: &[Kind] = &[
     (true, "bool", "", true, 1, 1),
 ];
 
-/// The file without its blob, which has that length and begins at 64.
+/// Returns a file without its blob, which has `length` bytes and begins at offset 64.
 fn around(kind: Kind, shape: &[u64], length: u64) -> File {
     let (is_v0, dtype, logical, big, ..) = kind;
     if is_v0 {
@@ -35,12 +35,12 @@ fn around(kind: Kind, shape: &[u64], length: u64) -> File {
     if logical.is_empty() { file } else { file.set("t:data/type", text(logical)) }
 }
 
-/// Returns the manifest and the footer of a file whose blob has that length and begins at 64.
+/// Returns the manifest and the footer of a file whose blob has `length` bytes and begins at offset 64.
 pub(crate) fn tail(kind: Kind, shape: &[u64], length: u64) -> Vec<u8> {
     around(kind, shape, length).start(64).build("").bytes.split_off(64)
 }
 
-/// A file of that blob, at 64.
+/// Returns a file with `blob` at offset 64.
 pub(crate) fn file(kind: Kind, shape: &[u64], blob: &[u8]) -> Vec<u8> {
     around(kind, shape, blob.len() as u64).blob(64, blob).start(64 + blob.len()).build("").bytes
 }

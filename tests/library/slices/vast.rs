@@ -1,4 +1,4 @@
-//! An array that is larger than memory: what is read of it is what is asked for.
+//! Tests of an array that is larger than memory: only the requested bytes are read.
 
 use std::mem::take;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use zten::{Error, OpenOptions, ReadAt};
 
 use super::made::{KINDS, tail};
 
-/// A file of any size, whose blob is made when it is read. It notes what was asked for.
+/// A file of any size whose blob is computed when it is read. It records the requested ranges.
 struct Vast {
     tail: Vec<u8>,
     length: u64,
@@ -35,14 +35,14 @@ impl Vast {
         (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
     }
 
-    /// The reads since this was asked last.
+    /// Returns the ranges that were read since the last call.
     fn asked(&self) -> Vec<Range<u64>> {
         take(&mut *self.asked.lock().unwrap())
     }
 }
 
 #[test]
-fn rows_of_a_vast_array_are_all_that_is_read() {
+fn only_requested_bytes_of_a_vast_array_are_read() {
     // 1 TiB.
     let (rows, columns) = (1 << 26, 1 << 12);
     let blob = rows * columns * 4;
@@ -65,7 +65,7 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
     assert_eq!(file.asked(), std::slice::from_ref(&range));
     assert_eq!(bytes, made(range));
 
-    // Some columns of them: a run a row.
+    // Some columns of some rows: one run for each row.
     let slice = tensor.slice((first..first + 3, 5..7)).unwrap();
     let mut bytes = [0; 24];
     slice.read(&mut bytes).unwrap();
@@ -76,11 +76,11 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
     assert_eq!(file.asked(), [row(0), row(1), row(2)]);
     assert!(elements.iter().flat_map(|element| element.to_le_bytes()).eq(bytes));
 
-    // Nothing at all, from the far end.
+    // An empty slice at the end of the array.
     tensor.slice(rows..rows).unwrap().read(&mut []).unwrap();
     assert!(tensor.slice(rows..rows).unwrap().to_vec::<f32>().unwrap().is_empty());
     assert!(file.asked().is_empty());
-    // A column of all: its ranges cost no memory, and the last one is as near as the first.
+    // A column of all rows: the list of its ranges takes no memory, and its last range is found as fast as the first.
     let column = tensor.slice((0..rows, 9..10)).unwrap();
     assert_eq!(column.file_ranges().unwrap().len(), rows);
     let last = 64 + (rows - 1) * columns * 4 + 36;

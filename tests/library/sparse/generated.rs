@@ -1,4 +1,4 @@
-//! Matrices and tensors of a deterministic generator, in files written here.
+//! Makes random matrices and tensors from a seed, and the files that hold them.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ pub(super) struct Part {
     pub(super) zstd: bool,
 }
 
-/// Raw blocks in one frame of an unknown size.
+/// Returns a zstd frame of raw blocks without a content size.
 fn compressed(content: &[u8]) -> Vec<u8> {
     let blocks = content.chunks(1000).chain(content.is_empty().then_some(content));
     let frame = blocks.fold(Frame::windowed(WINDOW_128_KIB, 0), Frame::raw);
     frame.end().bytes
 }
 
-/// A 1.1 file of one object `w`.
+/// Returns a file of 1.1 with one object, `w`.
 pub(super) fn file(format: &str, shape: &[u64], parts: &[Part]) -> Vec<u8> {
     let mut layout = Layout::new(64);
     let component = |part: &Part| {
@@ -39,7 +39,7 @@ pub(super) fn file(format: &str, shape: &[u64], parts: &[Part]) -> Vec<u8> {
 
 const TYPES: [&str; 8] = ["u64", "u32", "u16", "u8", "i64", "i32", "i16", "i8"];
 
-/// Indices as a type that holds them all, and compressed or not.
+/// Returns a component of indices, in any type that can hold all of them, sometimes compressed.
 pub(super) fn indices(random: &mut Rng, role: &'static str, of: &[u64]) -> Part {
     let most = of.iter().max().copied().unwrap_or(0);
     let index = usize::try_from(random.u64(..8)).unwrap();
@@ -62,12 +62,12 @@ pub(super) fn values(random: &mut Rng, nnz: u64) -> (Vec<i16>, Part) {
     (values, Part { role: "values", dtype: "i16", bytes, zstd })
 }
 
-/// Row, column, value.
+/// The entries of a matrix: row, column, value.
 pub(super) type Entries = Vec<(u64, u64, i16)>;
-/// Coordinate in each dimension, value.
+/// The entries of a tensor: the coordinate in each dimension, and the value.
 pub(super) type Places = Vec<(Vec<u64>, i16)>;
 
-/// A matrix as its rows, columns and entries, and the file that holds it.
+/// Returns a random matrix as its rows, columns and entries, and the file that holds it.
 pub(super) fn matrix(random: &mut Rng) -> (u64, u64, Entries, Vec<u8>) {
     let (rows, columns) = (random.u64(..40), random.u64(..300));
     let (mut indptr, mut columns_of) = (vec![0], Vec::new());
@@ -100,7 +100,7 @@ pub(super) fn matrix(random: &mut Rng) -> (u64, u64, Entries, Vec<u8>) {
     (rows, columns, entries, file("sparse_csr", &[rows, columns], &parts))
 }
 
-/// A tensor as its shape and entries, and the file that holds it.
+/// Returns a random tensor as its shape and entries, and the file that holds it.
 pub(super) fn tensor(random: &mut Rng) -> (Vec<u64>, Places, Vec<u8>) {
     let rank = 1 + random.u64(..4);
     let shape: Vec<u64> = (0..rank).map(|_| 1 + random.u64(..9)).collect();

@@ -1,4 +1,4 @@
-//! Files that lie, rejected at the place where they do.
+//! Tests of files with false indices: each is rejected at the byte of the false index.
 
 use zten::{Archive, OpenOptions};
 
@@ -11,7 +11,7 @@ use zten_testkit::sample::least;
 #[cfg(feature = "zstd")]
 use zten_testkit::{Expected, reject_index};
 
-/// Rules that binding a sparse object validates; others need the digest or the values read.
+/// The rules that are checked when a sparse object is bound. Other rules need its digest or its values.
 #[cfg(feature = "zstd")]
 const SPARSE: [&str; 7] = [
     "csr-indptr-start",
@@ -25,7 +25,7 @@ const SPARSE: [&str; 7] = [
 
 #[cfg(feature = "zstd")]
 #[test]
-fn rejected_sparse_files_are_rejected_at_their_place() {
+fn rejected_sparse_files_are_rejected_at_the_recorded_byte() {
     let mut count = 0;
     for row in reject_index().filter(|row| SPARSE.contains(&row.expected.rule.as_str())) {
         let found =
@@ -56,7 +56,7 @@ fn accepted_sparse_files_are_accepted() {
     assert!(count >= 40, "the corpus has only {count} such files");
 }
 
-/// `v12-csr.zt` or the like with other indices at `offset`.
+/// Returns the file `name`, with `bytes` in place of the indices at `offset`.
 fn patched(name: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
     let mut file = read(name);
     file[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -75,7 +75,7 @@ fn every_wrong_index_is_named() {
         let place = error.location();
         (error.rule().unwrap(), error.offset(), place.object(), place.component())
     };
-    // Shape [2, 3]: indices at 128, indptr at 192.
+    // The shape is [2, 3], with indices at offset 128 and indptr at offset 192.
     let indptr = |pointers: [u64; 3]| rejected(patched("v12-csr.zt", 192, &words(&pointers)));
     assert_eq!(indptr([1, 2, 3]), ("csr-indptr-start", Some(192), Some(0), Some(2)));
     assert_eq!(indptr([0, 3, 2]), ("csr-indptr-order", Some(208), Some(0), Some(2)));
@@ -86,14 +86,14 @@ fn every_wrong_index_is_named() {
     let indices = |indices: [u64; 3]| rejected(patched("v12-csr.zt", 128, &words(&indices)));
     assert_eq!(indices([3, 2, 1]), ("index-range", Some(128), Some(0), Some(1)));
     assert_eq!(indices([0, 2, u64::MAX]), ("index-range", Some(144), Some(0), Some(1)));
-    // Coordinates at 128, two for each of two dimensions.
+    // The coordinates are at offset 128, two for each of the two dimensions.
     let coords = |coords: [u64; 4]| rejected(patched("v12-coo.zt", 128, &words(&coords)));
     assert_eq!(coords([0, 2, 2, 1]), ("index-range", Some(136), Some(0), Some(1)));
     assert_eq!(coords([0, 1, 2, 3]), ("index-range", Some(152), Some(0), Some(1)));
-    // The first is below the second dimension, not below its own.
+    // The first coordinate is less than the second dimension, but not less than its own.
     assert_eq!(coords([2, 1, 0, 0]), ("index-range", Some(128), Some(0), Some(1)));
 
-    // Negative ones.
+    // Negative indices.
     let negative = |name: &str, offset, bytes: &[i8]| {
         let bytes: Vec<u8> = bytes.iter().map(|byte| byte.cast_unsigned()).collect();
         rejected(patched(name, offset, &bytes))

@@ -1,4 +1,4 @@
-//! Generated matrices against a naive reading of the same entries.
+//! Tests that compare generated matrices with a naive reading of the same entries.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{coo, csr, dense, validate, verify};
 
 #[test]
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
-fn generated_matrices_are_what_they_are() {
+fn generated_matrices_equal_a_naive_reading() {
     let mut random = Rng::with_seed(7);
     for _ in 0..400 {
         let (rows, columns, entries, file) = generated::matrix(&mut random);
@@ -43,7 +43,7 @@ fn generated_matrices_are_what_they_are() {
 
 #[test]
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
-fn generated_tensors_are_what_they_are() {
+fn generated_tensors_equal_a_naive_reading() {
     let mut random = Rng::with_seed(8);
     for _ in 0..400 {
         let (shape, entries, file) = generated::tensor(&mut random);
@@ -73,7 +73,7 @@ fn generated_tensors_are_what_they_are() {
 
 #[test]
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
-fn damaged_matrices_end_as_the_verifier_says() {
+fn damaged_matrices_give_the_errors_of_the_verifier() {
     let mut random = Rng::with_seed(9);
     let mut rejected = 0;
     for round in 0..1000 {
@@ -84,7 +84,7 @@ fn damaged_matrices_end_as_the_verifier_says() {
             let (_, entries, file) = generated::tensor(&mut random);
             (entries.len(), file)
         };
-        // Somewhere in the data: the manifest is another test's.
+        // Changes a byte of the data. Another test changes the manifest.
         let end = Archive::from_bytes(&file).unwrap().manifest().extent().start;
         let at = usize::try_from(64 + random.u64(..end.saturating_sub(64).max(1))).unwrap();
         file[at] ^= 1 << random.u64(..8);

@@ -1,4 +1,4 @@
-//! Files of the reference writers.
+//! Tests of the sparse files of the reference writers.
 
 use half::bf16;
 #[cfg(feature = "zstd")]
@@ -8,7 +8,7 @@ use zten::{Element, element::ByteOrder, error::Misuse};
 use super::{coo, csr, dense, misuse, read};
 use zten_testkit::{borrows, placed};
 
-/// The matrix of the reference writers, with the four values that are in it.
+/// Returns the matrix of the reference writers, whose four entries have `values`.
 pub(super) fn expected<T: Element>(values: [T; 4]) -> Vec<T> {
     let mut dense = vec![T::ZERO; 12];
     for (place, value) in [0, 2, 9, 11].into_iter().zip(values) {
@@ -20,7 +20,7 @@ pub(super) fn expected<T: Element>(values: [T; 4]) -> Vec<T> {
 pub(super) const FLOATS: [f32; 4] = [-1.25, -0.75, -0.25, 0.25];
 
 #[test]
-fn csr_of_the_reference_writers() {
+fn csr_matrices_of_the_reference_writers_are_read() {
     let raw = "1.2.3/csr_raw.zt";
     for (file, how) in [(raw, "bind"), (raw, "decode"), ("1.1.1/csr_zstd_sha.zt", "decode")] {
         if file != raw && (cfg!(miri) || !cfg!(feature = "zstd")) {
@@ -73,7 +73,7 @@ fn csr_of_the_reference_writers() {
 }
 
 #[test]
-fn coo_of_the_reference_writers() {
+fn coo_tensors_of_the_reference_writers_are_read() {
     let raw = "1.1.1/coo_raw.zt";
     for (file, how) in [(raw, "bind"), (raw, "decode"), ("1.2.3/coo_zstd_crc.zt", "decode")] {
         if file != raw && (cfg!(miri) || !cfg!(feature = "zstd")) {
@@ -122,7 +122,7 @@ fn coo_of_the_reference_writers() {
 #[cfg(feature = "zstd")]
 #[test]
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
-fn what_was_verified_is_told() {
+fn views_report_whether_digests_were_verified() {
     let file = read("1.1.1/csr_zstd_sha.zt");
     let known = if cfg!(feature = "digest") { Verified::Digest } else { Verified::Unverifiable };
     csr(&file, "csr_f32", "decode", |csr| {

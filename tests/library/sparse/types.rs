@@ -1,4 +1,4 @@
-//! Every type of index and of value, order, addresses, and what is none of this.
+//! Tests of every type of index and value, of their order and alignment, and of types that are neither.
 
 use zten::element::StorageType;
 use zten::{Archive, DType, element::ByteOrder, error::Misuse};
@@ -64,7 +64,7 @@ fn order_and_repetition_are_reported() {
 }
 
 #[test]
-fn shapes_and_numbers_of_entries_are_told() {
+fn shapes_and_entry_counts_are_reported() {
     let file = read("v12-csr.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let bound = archive.tensor("w").unwrap().csr().unwrap();
@@ -131,7 +131,7 @@ fn values_can_be_of_any_type() {
         let parts = coo.values().elements::<f32>().unwrap().collect::<Vec<_>>();
         let (at, value) = coo.entries::<zten::element::Complex<f32>>().unwrap().next().unwrap();
         assert_eq!((at.collect(), value.re, value.im), (vec![1, 2], parts[0], parts[1]));
-        // Two storage elements are one entry.
+        // An entry consists of two storage elements.
         assert_eq!(misuse(coo.entries::<f32>().err().unwrap()), Misuse::Type);
     });
     csr(&read("unsupported-type--v12-csr-values.zt"), "w", "bind", |csr| {
@@ -170,11 +170,11 @@ fn compressed_components_are_not_bound() {
     for part in tensor.components() {
         assert_eq!(misuse(part.view().unwrap_err()), Misuse::Compressed);
     }
-    // All are compressed: they are decoded.
+    // All components are compressed, and have to be decoded.
     let csr = tensor.csr().unwrap();
     assert!(csr.values().verified().is_some() && csr.indptr().verified().is_some());
     let cut = &file[..64];
-    // The first in the order of the layout is named.
+    // The error names the first component in the order of the layout.
     let error = archive.manifest().tensor("csr_f32").unwrap().read_from(&cut).csr().unwrap_err();
     assert_eq!(error.location(), tensor.component("values").unwrap().location());
     assert_eq!((error.tensor(), error.component()), (Some("csr_f32"), Some("values")));
@@ -186,7 +186,7 @@ fn unaligned_files_are_read_without_slices() {
     let file = read("1.2.3/csr_raw.zt");
     let native = ByteOrder::NATIVE == ByteOrder::Little;
     let why = if native { Misuse::Alignment } else { Misuse::ByteOrder };
-    // Eight bytes are aligned nowhere; on some machines, four bytes are enough.
+    // These addresses are not aligned for elements of 8 bytes. Some machines align 8-byte elements to 4 bytes.
     for shift in [1, 2] {
         let placed = placed(&file, shift);
         let odd = &placed[..];
@@ -195,7 +195,7 @@ fn unaligned_files_are_read_without_slices() {
             assert_eq!(misuse(csr.values().as_slice::<f64>().unwrap_err()), why);
             assert_eq!(dense::<f64>(&csr), expected(FLOATS.map(f64::from)));
         });
-        // Decoded, they are aligned again.
+        // Decoded components are aligned again.
         csr(odd, "csr_f64", "decode", |csr| {
             borrows(csr.indptr().as_slice::<u64>(), ByteOrder::Little, &[0, 2, 2, 4]);
             let wanted = FLOATS.map(f64::from);

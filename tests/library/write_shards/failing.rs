@@ -1,4 +1,4 @@
-//! Sinks that fail: what they were given never becomes a file.
+//! Tests of sinks that fail: the bytes that they were given never become a file.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use zten::{DType, Error, ErrorKind};
 
 use super::{misuse, settings};
 
-/// Takes so many bytes, and fails where more come. It may take fewer afterwards.
+/// A sink that takes a number of bytes, and fails at the write that exceeds the number. A later write that is shorter may succeed.
 struct Short(usize);
 
 impl Sink for Short {
@@ -25,7 +25,7 @@ impl Sink for Short {
     }
 }
 
-/// Returns whether the sink has failed, and the error of the system is told.
+/// Returns whether `error` is the error of a full sink, with the error of the system.
 fn is_full(error: &Error) -> bool {
     let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
     let is_its = source.is_some_and(|source| source.kind() == io::ErrorKind::StorageFull);
@@ -36,9 +36,9 @@ fn failed(result: Result<(), Error>) -> bool {
     result.is_err_and(|error| is_full(&error))
 }
 
-/// Whichever file is full, none is finished.
+/// If the sink of the root or of any shard is full, neither the root nor a shard can be finished.
 #[test]
-fn what_a_sink_fails_with_is_final() {
+fn an_error_of_a_sink_is_final() {
     assert!(failed(ShardWriter::new(Short(0), &settings()).map(drop)));
     let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
     let mut shard = ShardWriter::new(Short(4096), &settings()).unwrap();
@@ -55,7 +55,7 @@ fn what_a_sink_fails_with_is_final() {
     assert!(failed(shard.finish().map(drop)));
 }
 
-/// A sink that has failed is given nothing more, even if it would take it.
+/// A failed sink gets no further bytes, even if it would take them.
 #[test]
 fn a_shard_that_lacks_bytes_is_not_finished() {
     let aborted = |error: Error| misuse(error) == Misuse::Aborted;
@@ -66,9 +66,9 @@ fn a_shard_that_lacks_bytes_is_not_finished() {
     assert!(aborted(shard.finish().map(drop).unwrap_err()));
 }
 
-/// The error of the system comes back as it was, and not in another error.
+/// The error of the system is returned unchanged, not wrapped in another error.
 #[test]
-fn the_error_of_the_system_comes_back() {
+fn the_error_of_the_system_is_returned_unchanged() {
     let mut writer = Writer::new(Short(4096), &settings()).unwrap();
     let error = writer.add("w", &[3], &[1_u8, 2, 3]).unwrap_err();
     assert!(error.to_string().contains(" in tensor \"w\""), "{error}");

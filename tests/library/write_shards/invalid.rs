@@ -1,4 +1,4 @@
-//! Tests of what is rejected before it is a file.
+//! Tests of shards that are rejected before a file is complete.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn other_files_have_no_shards() {
         let data = [NewComponent::new("data", DType::U8, 4).stored(&blob)];
         let object = NewObject::custom("w", &[4], "dense", &data);
         assert_eq!(misuse(writer.add_object(&object, &[]).unwrap_err()), Misuse::NoShards);
-        // Nothing has come of it.
+        // The rejected call left no trace in the file.
         let file = writer.finish().unwrap();
         assert_eq!(Archive::from_bytes(&file).unwrap().len(), 0);
     }
@@ -28,7 +28,7 @@ fn other_files_have_no_shards() {
 }
 
 #[test]
-fn names_are_those_that_readers_accept_and_single() {
+fn names_of_shards_are_unique_and_accepted_by_readers() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let long = "s".repeat(65);
     for name in ["", ".", ".a", "a/b", "..", "a b", "\u{e4}", "a\0", &long] {
@@ -50,7 +50,7 @@ fn names_are_those_that_readers_accept_and_single() {
 }
 
 #[test]
-fn sizes_and_digests_are_those_that_readers_accept() {
+fn sizes_and_digests_that_readers_reject_are_errors() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let mut rejected = |record: &ShardRecord| rule(writer.shard("s", record).unwrap_err());
     assert_eq!(rejected(&ShardRecord { size: 47, digest: DIGEST }), Some("shard-size"));
@@ -66,7 +66,7 @@ fn sizes_and_digests_are_those_that_readers_accept() {
 }
 
 #[test]
-fn what_is_begun_has_to_end() {
+fn unfinished_objects_and_blobs_are_errors() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     let object = NewObject::dense("w", &[1], DType::U8);
@@ -75,7 +75,7 @@ fn what_is_begun_has_to_end() {
     assert_eq!(misuse(again.unwrap_err()), Misuse::Unfinished);
     assert_eq!(misuse(writer.finish().unwrap_err()), Misuse::Unfinished);
 
-    // What a component refers to has to be listed at last.
+    // A shard that a component refers to must be listed before the root is finished.
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     let mut out = writer.object_in("s", &mut shard, &object).unwrap();
@@ -96,7 +96,7 @@ fn what_is_begun_has_to_end() {
 }
 
 #[test]
-fn blobs_of_given_files_are_where_readers_accept_them() {
+fn offsets_of_blobs_that_readers_reject_are_errors() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     writer.shard("s", &ShardRecord { size: 8192 + 40, digest: DIGEST }).unwrap();
     let mut declare = |name: &str, shard: &str, blob: StoredBlob, bytes: u64| {
@@ -124,7 +124,7 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
     assert_eq!(declare("w", "s", blob, 4).unwrap_err().rule(), Some("digest-form"));
     let frames = StoredBlob { compressed: true, ..BLOB };
     assert_eq!(declare("w", "s", frames, 5 << 30).unwrap_err().rule(), Some("limit-decoded"));
-    // Equal ranges are one blob; what overlaps is found by those who read all of the manifest.
+    // Equal ranges are one blob. Only a reader of the whole manifest finds ranges that overlap.
     for (name, blob) in [("a", BLOB), ("b", BLOB), ("c", frames)] {
         declare(name, "s", blob, 4).unwrap();
     }
@@ -132,7 +132,7 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
     assert_eq!(rule(writer.finish().unwrap_err()), Some("blob-overlap"));
 }
 
-/// The length of a shard may be known last.
+/// The length of a shard may become known only after its blobs.
 #[test]
 fn blobs_lie_within_their_shards() {
     for offset in [8192, 1 << 63] {
@@ -147,7 +147,7 @@ fn blobs_lie_within_their_shards() {
 }
 
 #[test]
-fn limits_hold() {
+fn limits_apply_to_roots_and_shards() {
     let finish = |limits: Limits, names: &[&str]| {
         let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
         for name in names {
@@ -166,9 +166,9 @@ fn limits_hold() {
     assert_eq!(finish(limits, &["a", "b", "c"]), Err(Some("limit-manifest")));
 }
 
-/// The limit on what compressed components decode to follows the bytes of a file and its shards.
+/// The limit on the decoded bytes of compressed components grows with the bytes of a file and its shards.
 #[test]
-fn bytes_of_shards_count_for_what_may_be_decoded() {
+fn bytes_of_shards_raise_the_limit_on_decoded_bytes() {
     let most = Limits::default().decoded_total(0) + (1 << 30);
     let frames = StoredBlob { compressed: true, length: 17, ..BLOB };
     let limits = Limits::default().with_decoded(u64::MAX);
@@ -184,7 +184,7 @@ fn bytes_of_shards_count_for_what_may_be_decoded() {
             assert_eq!(root.err().and_then(rule), Some("limit-decoded-total"));
             continue;
         };
-        // What is appended to it may be as much.
+        // Appending to the root allows as many decoded bytes.
         let archive = Archive::from_bytes(&root).unwrap();
         let mut more =
             Writer::append(Vec::new(), archive.manifest(), &settings().limits(limits)).unwrap();

@@ -178,7 +178,7 @@ impl<'f> Find for Siblings<'f> {
 }
 
 #[test]
-fn files_that_name_others() {
+fn files_that_name_siblings_open() {
     let options = OpenOptions::default();
     let index = corpus!("other/index/accept/two.index.json");
     let (a, b) =

@@ -112,7 +112,7 @@ fn write(
 }
 
 #[test]
-fn logits_are_those_of_safetensors() {
+fn logits_equal_those_of_safetensors() {
     let folder = tempfile::tempdir().unwrap();
     for dtype in [DType::F32, DType::BF16] {
         let tensors: HashMap<String, Tensor> = (1..)

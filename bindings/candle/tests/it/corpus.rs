@@ -30,7 +30,7 @@ pub(crate) fn bytes(tensor: &Tensor) -> Vec<u8> {
     }
 }
 
-/// Returns whether candle lacks the type.
+/// Returns whether candle has no such type.
 fn is_other(dtype: Own) -> bool {
     let floats = [Own::F64, Own::F32, Own::F16, Own::BF16, Own::F8E4M3Fn];
     let integers = [Own::I64, Own::I32, Own::I16, Own::U32, Own::U8];
@@ -38,7 +38,7 @@ fn is_other(dtype: Own) -> bool {
 }
 
 #[test]
-fn tensors_are_what_the_files_hold() {
+fn tensors_have_the_elements_of_the_files() {
     let folders = [
         "accept/0.1.0",
         "accept/1.1.1",
@@ -96,7 +96,10 @@ fn tensors_are_what_the_files_hold() {
                 let forward = sides.iter().try_fold(1, times);
                 if forward.and(sides.iter().rev().try_fold(1, times)).is_none() {
                     let error = tensor.unwrap_err().to_string();
-                    assert!(error.contains("beyond what candle can count"), "{place}: {error}");
+                    assert!(
+                        error.contains("more elements than candle can count"),
+                        "{place}: {error}"
+                    );
                     uncountable += 1;
                     continue;
                 }

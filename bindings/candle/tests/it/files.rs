@@ -16,7 +16,7 @@ fn one(path: &Path, name: &str, value: f32) {
 }
 
 #[test]
-fn several_files_are_one() {
+fn several_files_load_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     one(&path("a.zt"), "a", 1.0);
@@ -36,7 +36,7 @@ fn several_files_are_one() {
 }
 
 #[test]
-fn what_is_invalid_is_rejected() {
+fn invalid_content_is_rejected() {
     let error =
         |path: &Path| Weights::open(&[path], &OpenOptions::default()).unwrap_err().to_string();
     let rejected = error(&corpus("reject/blob-alignment--v12-72.zt"));
@@ -55,7 +55,7 @@ fn what_is_invalid_is_rejected() {
 }
 
 #[test]
-fn shards_are_read_from_beside_the_file() {
+fn shards_are_read_as_sibling_files() {
     let folder = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(corpus("v2/shards")).unwrap() {
         let path = entry.unwrap().path();
@@ -95,7 +95,7 @@ fn shards_are_read_from_beside_the_file() {
 
 /// Checks that reading applies the limits with which the file was opened.
 #[test]
-fn limits_hold_for_reading() {
+fn limits_apply_to_reading() {
     let folder = tempfile::tempdir().unwrap();
     let zten = folder.path().join("compressed.zt");
     let options = WriteOptions::default();
@@ -125,7 +125,7 @@ fn limits_hold_for_reading() {
 }
 
 #[test]
-fn names_shapes_and_attributes_are_told() {
+fn names_shapes_and_attributes_are_returned() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.zt");
     let mut writer = Writer::create(&path).unwrap();

@@ -34,7 +34,7 @@ fn compare(
 }
 
 #[test]
-fn safetensors_are_those_that_candle_reads() {
+fn safetensors_files_load_as_candle_loads_them() {
     let (mut equal, mut types) = (0, std::collections::HashSet::new());
     for folder in ["other/safetensors/accept", "other/index/accept"] {
         for path in accepted(folder, "safetensors") {
@@ -51,7 +51,7 @@ fn safetensors_are_those_that_candle_reads() {
 }
 
 #[test]
-fn arrays_are_those_that_candle_reads() {
+fn numpy_files_load_as_candle_loads_them() {
     let mut equal = 0;
     for path in accepted("other/npy/accept", "npy") {
         let ours = open(&path);
@@ -72,7 +72,7 @@ fn arrays_are_those_that_candle_reads() {
 }
 
 #[test]
-fn elements_are_put_into_rows() {
+fn column_major_arrays_become_row_major() {
     let columns = open(&corpus("other/npy/accept/columns.npy"));
     let columns = columns.load("columns", &Device::Cpu).unwrap();
     assert_eq!((columns.dtype(), columns.dims()), (DType::I16, [2, 3, 4].as_slice()));
@@ -84,7 +84,7 @@ fn elements_are_put_into_rows() {
 }
 
 #[test]
-fn an_index_is_the_files_that_it_names() {
+fn an_index_loads_the_files_that_it_names() {
     let folder = corpus("other/index/accept");
     let index = open(&folder.join("two.index.json"));
     let files = ["a.safetensors", "b.safetensors"].map(|name| folder.join(name));
@@ -141,7 +141,7 @@ fn invalid_files_are_rejected() {
                 }
             };
             let error = error.unwrap_or_else(|| panic!("{name}")).to_string();
-            // Candle has no booleans.
+            // Candle has no booleans, so tensors of booleans do not load.
             let has_rule = error.contains(rule) || error.contains("candle has no elements");
             assert!(has_rule && error.contains(name), "{name}: {error}");
             rejected += 1;

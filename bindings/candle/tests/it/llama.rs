@@ -47,7 +47,7 @@ fn logits(file: &mut (impl Read + Seek)) -> Result<Vec<u32>> {
 }
 
 #[test]
-fn logits_are_those_of_the_gguf_file() {
+fn logits_equal_those_of_the_gguf_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
     let metadata = [

@@ -72,7 +72,7 @@ fn in_two_files(folder: &Path, tensors: &[(&str, &QTensor)]) -> PathBuf {
 
 /// Checks that a file that candle writes, and the files that it is converted to, are read as candle reads the original.
 #[test]
-fn blocks_are_those_that_candle_reads() {
+fn blocks_load_as_candle_loads_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
     let tensors: Vec<(String, QTensor)> = (1..)
@@ -223,7 +223,7 @@ fn attributes_of_generation_2_agree_with_the_type() {
 
 /// Checks that weights of any format appear to candle as a GGUF file with the same tensors and attributes.
 #[test]
-fn weights_are_a_gguf_file() {
+fn blocks_of_ztensor_equal_a_gguf_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
     let of = |seed, dtype| {
@@ -310,7 +310,7 @@ fn a_gguf_file_is_dequantized_and_verified() {
     let read =
         content.tensor_infos.keys().map(|name| content.tensor(&mut file, name, &Device::Cpu));
     let errors: Vec<String> = read.filter_map(|read| Some(read.err()?.to_string())).collect();
-    // All later reads fail as well.
+    // After an error, all later reads fail as well.
     let are_those = errors.iter().all(|error| error.contains("digest-mismatch"));
     assert!(!errors.is_empty() && are_those, "{errors:?}");
 }

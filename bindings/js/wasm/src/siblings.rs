@@ -25,7 +25,7 @@ pub type Sources<'s> = dyn Fn(u32) -> FileSource + 's;
 pub struct Siblings {
     /// The number and the length of each file, by its name; the length is `None` if the file does not exist.
     files: BTreeMap<String, (u32, Option<u64>)>,
-    /// The files whose lengths the host still has to supply. `answer` moves them to `files`.
+    /// The files whose lengths the host has been asked for and has not supplied yet. `answer` moves them to `files`.
     asked: Vec<Want>,
 }
 
@@ -58,7 +58,7 @@ impl Siblings {
         }
         let asked = self.asked.iter().map(|want| {
             let (mut suffix, mut path) = (None, Vec::new());
-            for place in want.places() {
+            for place in want.paths() {
                 match place {
                     ShardPath::Sibling(end) => suffix = Some(end),
                     ShardPath::Below(steps) => path = steps,

@@ -215,7 +215,7 @@ def check_batch(
         SandboxError: as for :func:`check`.
     """
     if isinstance(paths, (str, bytes, os.PathLike)):
-        raise TypeError(f"paths is {type(paths).__name__}, expected an iterable of paths; check() takes one")
+        raise TypeError(f"paths is {type(paths).__name__}, expected an iterable of paths; check() takes one path")
     files = [os.fsdecode(resolved(path)) for path in paths]
     how = strictness(limits, tolerate, canonical, shards)
     if (jobs if not sandbox else threads) is not None:

@@ -40,7 +40,7 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
     items: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     if items and isinstance(items[0], (list, np.ndarray)) and np.ndim(items[0]) > 0:
         if not shape:
-            raise IndexError("1 indices for 0 dimensions")
+            raise IndexError("1 index for 0 dimensions")
         rows = _rows(items[0], shape[0])
         span = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
         part = select((slice(0, 0), *items[1:]), shape)
@@ -52,7 +52,7 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
     at = items.index(Ellipsis)
     whole = len(shape) - (len(items) - 1)
     if whole < 0:
-        raise IndexError(f"{len(items) - 1} indices for {len(shape)} dimensions")
+        raise IndexError(f"too many indices: expected at most {len(shape)}, found {len(items) - 1}")
     items = (*items[:at], *[slice(None)] * whole, *items[at + 1 :])
     ranges: list[tuple[int, int]] = []
     rest: list[int | slice] = []

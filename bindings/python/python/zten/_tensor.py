@@ -542,7 +542,7 @@ class Tensor:
         return self._data._opaque_dtype(self.name) if element == _types.OPAQUE else _types.numpy_dtype(element)
 
     def _torch_dtype(self) -> Any:
-        """The type of PyTorch that a dense tensor's elements have."""
+        """Returns the PyTorch dtype of the elements of a dense tensor."""
         element = self._elements()
         if element == _types.OPAQUE:
             sentence = f"it is opaque: PyTorch has no dtype for {_types.short(str(self.dtype))}; numpy() reads it"
@@ -557,15 +557,16 @@ class Tensor:
         return dtype
 
     def _unserved(self, sentence: str, rule: str = "unsupported-format") -> Unsupported:
-        """The error for a call that does not serve this tensor."""
+        """Returns the error for a call that does not support this tensor."""
         return unserved(sentence, self.name, rule, file=self._file._reader.path)
 
     def _room(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
-        """An array for elements of the tensor."""
+        """Allocates an array for elements of the tensor."""
         return _types.empty(self.name, shape, dtype, self._file._reader)
 
     def _in_torch(self, make: Callable[[], Any], shape: tuple[int, ...] | None = None) -> Any:
-        """A tensor of PyTorch, if there is one of that shape."""
+        """Returns the tensor of PyTorch that ``make`` creates. Raises a :class:`zten.Error` if PyTorch does not
+        support the shape."""
         shape = self.shape if shape is None else shape
         return _types.torch_tensor(make, self.name, shape, self._file._reader)
 
@@ -582,7 +583,7 @@ class Tensor:
             reader.read_slice(self._ordinal, [], content)
 
     def _content(self, data: Component, verify: bool) -> Bytes:
-        """The decoded bytes of a dense tensor."""
+        """Returns the decoded bytes of a dense tensor."""
         if verify or data._read_as == "f4_e2m1" or data.nbytes is None:
             return data._raw()
         content = data._room(data.nbytes)
@@ -598,7 +599,8 @@ class Tensor:
         return True
 
     def _part(self, index: Index | None, verify: bool) -> Array | None:
-        """A part of it that one call reads; None of any other."""
+        """Reads the part ``index`` in one native call. Returns None if the native module does not handle such an
+        index."""
         part = self._file._reader.part(self._ordinal, index, verify)
         if part is None:
             return None
@@ -609,15 +611,17 @@ class Tensor:
         if not (self._file._map or verify) and (part := self._part(index, False)) is not None:
             return part
         element = self._elements()
-        # With a list of digests a part is read: that compares the whole tensor once, and a view each time.
+        # With a list of digests, the native call compares the whole tensor only once, while a view of the map would be
+        # compared each time.
         is_viewed = element != "f4_e2m1" and self._file._digests is None
         if is_viewed and self._is_mapped(data := self._data, verify):
             view = self._file._view(self.name, self.shape, self._numpy_dtype(), data.offset)
-            # An index of integers makes a scalar, and a scalar of text has the dtype of its own length.
+            # An index of integers gives a scalar, and a scalar of text has the dtype of its own length, so the dtype is
+            # kept.
             return np.asarray(view[index], view.dtype)
         selection = select(index, self.shape)
         if element == "f4_e2m1":
-            # Two share a byte: they are taken apart first.
+            # Two elements share a byte, so the whole array is unpacked first.
             whole = self.numpy(verify=True)
             if selection.rows is not None:
                 whole = whole[selection.rows]
@@ -640,7 +644,8 @@ class Tensor:
         return np.asarray(array[(*selection.rest, ...)] if rows is None else array[(slice(None), *selection.rest[1:])])
 
     def _rows(self, selection: Selection, dtype: np.dtype[Any]) -> Array:
-        """The rows that are given one by one. Of what is compressed, all between the first and the last are read."""
+        """Reads the selected rows one by one. For a compressed component, all rows from the first to the last are
+        read."""
         assert selection.rows is not None
         reader, (span, *others) = self._file._reader, selection.ranges
         if self._data.encoding != "raw":
@@ -658,7 +663,7 @@ class Tensor:
         return np.asarray(array[places])
 
     def _whole(self) -> dict[str, tuple[str, Bytes]]:
-        """All components, read and validated together: what each is, and its content."""
+        """Reads and validates all components together. Returns the dtype and the content of each."""
         arrays: list[Bytes | None] = []
         for component in self._components:
             length = component.nbytes

@@ -43,7 +43,7 @@ _NUMPY: dict[str, Any] = {
     "f8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "f8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "f8_e8m0": ml_dtypes.float8_e8m0fnu,
-    # An array has one element in each byte, and a file has two.
+    # A NumPy array has one element of FP4 in each byte, and a file has two.
     "f4_e2m1": ml_dtypes.float4_e2m1fn,
 }
 

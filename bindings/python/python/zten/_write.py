@@ -272,7 +272,7 @@ def convert(
     form, target = (_named(generation), digest, canonical, False), resolved(target)
     suffix = _format(target, format, form, zstd)
     if not overwrite and os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, "a file exists there, and overwrite is False", os.fspath(target))
+        raise FileExistsError(errno.EEXIST, "the file exists already, and overwrite is False", os.fspath(target))
     how = strictness(limits, tolerate, shards=shards)
     with readable(local(source)) as opened:
         return _zten.convert(opened, (target, suffix, overwrite), how, form, zstd)
@@ -369,13 +369,13 @@ def _declared(value: Any) -> tuple[list[int], str]:
         shape, part = _part("data", value, "2")
         return shape, part[2]
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("a masked array has elements that are none: filled() gives one that has not")
+        raise TypeError("a masked array has elements without values: call filled() first")
     shape = [int(size) for size in value.shape]
     if not _is_torch(value):
         return shape, _types.from_numpy(np.dtype(value.dtype), "2")[1]
     if str(value.dtype) == "torch.float4_e2m1fn_x2":
         if not shape:
-            raise TypeError(f"a scalar of {value.dtype} is two elements")
+            raise TypeError(f"a scalar of {value.dtype} holds two elements")
         return [*shape[:-1], shape[-1] * 2], "f4_e2m1"
     return shape, _types.from_torch(value.dtype, "2")[1]
 
@@ -523,7 +523,7 @@ def _part(
     if _is_torch(value):
         return _torch_part(role, value, generation)
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("a masked array has elements that are none: filled() gives one that has not")
+        raise TypeError("a masked array has elements without values: call filled() first")
     if hasattr(value, "__dataframe__"):
         raise TypeError("a data frame is not a tensor: write its columns, or what to_numpy() gives")
     array: Array = np.asarray(value)
@@ -545,7 +545,7 @@ def _torch_part(
     if is_packed and generation != "2":
         raise TypeError(f"zTensor {generation} has no type for elements of {value.dtype}")
     if is_packed and not shape:
-        raise TypeError(f"a scalar of {value.dtype} is two elements")
+        raise TypeError(f"a scalar of {value.dtype} holds two elements")
     if is_packed:
         shape[-1] *= 2
         storage, element = "u8", "f4_e2m1"

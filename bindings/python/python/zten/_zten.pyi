@@ -27,7 +27,7 @@ _Component: TypeAlias = tuple[
 _Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool, int | None]
 # Name, dtype, shape and bytes of an array in memory. Bytes that are None are fetched when they are read.
 _Array: TypeAlias = tuple[str, str, list[int], _Bytes | None]
-# A file; or arrays, and a function that returns the bytes of the array of a number.
+# A file; or arrays, and a function that returns the bytes of the array with a given number.
 _Model: TypeAlias = Any | tuple[list[_Array], Callable[[int], _Bytes]]
 # Name, dtype and shape of an array that is changed in place, and the number of its memory.
 _Place: TypeAlias = tuple[str, str, list[int], int]

@@ -47,12 +47,12 @@ Patches: TypeAlias = Source | Sequence[Source]
 
 @dataclass(frozen=True)
 class Summary:
-    """What a new patch holds."""
+    """The counts of a new patch, and the identities of its two models."""
 
     unchanged: int
     """The number of tensors that stay as they are, under the same or another name."""
     changed: int
-    """The number of tensors of which elements change."""
+    """The number of tensors in which elements change."""
     whole: int
     """The number of tensors that are added, or whose type, shape or attributes change."""
     removed: int
@@ -71,7 +71,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Change:
-    """A component of which elements change."""
+    """A component in which elements change."""
 
     name: str
     """The name of the tensor."""
@@ -102,13 +102,13 @@ class Patch:
     """The description of a patch."""
 
     base: str
-    """The identity of the tensors that the patch was made of, as :meth:`zten.File.identity` returns it."""
+    """The identity of the tensors from which the patch was made, as :meth:`zten.File.identity` returns it."""
     result: str
     """The identity of the tensors of the result."""
     format: str
     """The format of the file that the patch was made for, such as ``"safetensors"`` or ``"zTensor 2"``."""
     changed: tuple[Change, ...]
-    """The components of which elements change."""
+    """The components in which elements change."""
     whole: tuple[Whole, ...]
     """The tensors that are added, or whose type, shape or attributes change."""
     removed: tuple[str, ...]
@@ -121,7 +121,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Verified:
-    """What patches were found to do."""
+    """The result of checking patches."""
 
     base: str
     """The identity of the base, as :meth:`zten.File.identity` returns it."""
@@ -141,8 +141,8 @@ def make(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> Summary:
-    """Writes the patch that makes ``new`` of ``old``. Both are read once, without the lock of the interpreter; tensors that may have
-    been renamed are read twice.
+    """Writes the patch that changes ``old`` into ``new``. Both are read once, without the lock of the interpreter; tensors that may
+    have been renamed are read twice.
 
     Arrays have no attributes of a file, so a patch from a file to arrays keeps those of the file.
 
@@ -259,7 +259,8 @@ def verify(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> Verified:
-    """Checks that ``old`` is what the patch was made of, and that applying it gives the result that it promises. Nothing is written.
+    """Checks that ``old`` has the tensors from which the patch was made, and that applying it gives the result that it promises.
+    Nothing is written.
 
     Args:
         old, patches, limits, tolerate: as for :func:`apply`.

@@ -1,4 +1,4 @@
-//! Accepted files that are the neighbor of none: what the specifications allow and few writers do.
+//! Accepted files that no rejected file is derived from: content that the specifications allow and few writers use.
 
 use crate::base::{
     DATA, NONE, component, coo, dense, dense_object, dense_v0, entry, full, ignored, ignored_v0,
@@ -62,7 +62,7 @@ fn orders(t: &mut Table) {
     let objects = dense("1.2.0").take("objects");
     let root = fields([("objects", objects), ("version", text("1.2.0"))]);
     t.accept("v12-objects-before-version", File::v1(root).blob(64, &DATA));
-    // What the version decides may stand before it.
+    // The field that depends on the version may come before the version.
     let complex = dense_object(&[2], component("complex64", 64, 16));
     let root = fields([("objects", fields([("w", complex)])), ("version", text("1.1"))]);
     t.accept("v11-objects-before-version", File::v1(root).blob(64, &DATA));
@@ -109,7 +109,7 @@ fn ignored_values(t: &mut Table) {
         t.accept(format!("v12-ignored-{case}"), file);
         t.accept(format!("v01-ignored-{case}"), ignored_v0().set("#0/x", value));
     }
-    // Known words in the wrong place are unknown fields.
+    // Keywords of one map are unknown fields in another.
     let words = dense("1.2.0")
         .set("shape", text("none"))
         .set("w:/offset", text("none"))
@@ -178,7 +178,7 @@ fn names(t: &mut Table) {
         ),
     );
     t.accept("v12-role-names", role);
-    // A role that begins where a map ends is not a field of that map.
+    // A role that equals the name of a field, after the map whose field has this name, is not a field of that map.
     let roles = ["data", "digest", "encoding", "uncompressed_length", "type"];
     let parts = roles.into_iter().zip(1..).map(|(role, at)| (role, component("u8", 64 * at, 1)));
     let fields = v1("1.2.0", vec![("w", object(&[1], "dense", parts))]);
@@ -235,7 +235,7 @@ fn sparse(t: &mut Table) {
         .set("w:values/length", uint(2))
         .set("w:values/type", text("f8_e5m2"));
     t.accept("v12-coo-of-f8", typed);
-    // Two floats make one value.
+    // A value consists of two floats.
     let complex = coo("1.2.0")
         .set("w:values/type", text("complex64"))
         .set("w:coords/length", uint(16))

@@ -1,4 +1,4 @@
-//! Zstd blocks: how large they may be, stored and decoded.
+//! Zstd blocks: the limits on their stored and decoded sizes.
 
 use crate::base::ramp;
 use crate::hosts::{accept, bytes, reject};
@@ -14,7 +14,7 @@ fn sizes(t: &mut Table) {
     const RULE: &str = "zstd-block";
     let small = || Frame::windowed(WINDOW_1_KIB, 0);
     let large = || Frame::windowed(WINDOW_256_KIB, 0);
-    // Compressed, and of the same size: literals, and no sequences.
+    // Compressed blocks of the same size, with literals and without sequences.
     let packed = |frame: Frame, length: usize| {
         let literals = ramp(length);
         frame.compressed(&[raw_literals(&literals), vec![0]].concat(), &literals)
@@ -22,7 +22,7 @@ fn sizes(t: &mut Table) {
     accept(t, "block-of-window", &small().raw(&ramp(1024)).end().bytes, 1024);
     accept(t, "rle-of-window", &small().repeat(7, 1024).end().bytes, 1024);
     accept(t, "packed-of-window", &packed(small(), 1021).end().bytes, 1021);
-    // A window of nine eighths of 1 KiB.
+    // A window of 1 KiB and an eighth.
     let ninth = || Frame::windowed(1, 0);
     accept(t, "block-of-window-of-1152", &ninth().raw(&ramp(1152)).end().bytes, 1152);
     accept(t, "rle-of-128-kib", &large().repeat(7, 128 << 10).end().bytes, 128 << 10);
@@ -60,14 +60,14 @@ fn raw_of_128_kib(t: &mut Table) {
     t.reject(RULE, "v12-raw-over-128-kib", file, "v12-frame-block-of-128-kib");
 }
 
-/// A literals section of one byte that repeats, up to 2^12 or 2^20 times.
+/// Returns a literals section that repeats one byte up to 2^12 or 2^20 times.
 fn rle_literals(times: u32) -> Vec<u8> {
     let (header, length) =
         if times < 1 << 12 { (times << 4 | 0b0101, 2) } else { (times << 4 | 0b1101, 3) };
     [&header.to_le_bytes()[..length], &[7]].concat()
 }
 
-/// The limit is on the decoded size of a block as well.
+/// The limit also applies to the decoded size of a block.
 fn decoded_sizes(t: &mut Table) {
     const RULE: &str = "zstd-block";
     let of = |window, times: u32| {
@@ -86,12 +86,13 @@ fn decoded_sizes(t: &mut Table) {
         let case = format!("decoded-over-{case}");
         reject(t, RULE, &case, (stored, at), count, &neighbor);
     }
-    // By a match: 5 literals, and 1024 bytes 5 back. Code 43 is 131 and 7 bits, 46 1027 and 10.
+    // The size comes from a match: 5 literals, then 1,024 bytes from a distance of 5. The length code 43 is 131 and 7 bits, and 46
+    // is 1,027 and 10 bits.
     let content: Vec<u8> = ramp(5).into_iter().cycle().take(1032).collect();
     let block = sequence(&ramp(5), [5, 3, 46], &[0, 0x20]);
     let frame = |window| Frame::windowed(window, 0).compressed(&block, &content).end();
     accept(t, "match-of-1027", &frame(WINDOW_128_KIB).bytes, 1032);
-    // What a match makes of a block is seen by the decoder of blocks alone.
+    // Only a decoder of blocks sees how many bytes a match produces.
     let stored = frame(WINDOW_1_KIB).bytes;
     reject(t, "zstd-corrupt", "match-over-1-kib", (&stored, stored.len()), 1032, "match-of-1027");
 }

@@ -1,4 +1,4 @@
-//! Limits on what compressed components decode to.
+//! Limits on the decoded size of compressed components.
 
 use crate::base::{
     DATA, NONE, component, dense_object, entry, object, ramp, v0, v1, words, zstd_component,
@@ -24,7 +24,7 @@ fn component_limit(t: &mut Table) {
         let case = format!("16-over-{limit}");
         reject_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
     }
-    // By default: 4 GiB and a byte, all of them there.
+    // The default limit: 4 GiB plus one byte, all of which the frame really decodes to.
     let window = Frame::windowed(WINDOW_128_KIB, 0);
     let mut huge = window.clone().block(1, 128 << 10, &[0], &[]).bytes;
     let block = huge.split_off(window.bytes.len());
@@ -34,8 +34,8 @@ fn component_limit(t: &mut Table) {
     t.reject(RULE, "v12-4-gib-and-1", file, "v12-frame-8-zeros");
 }
 
-/// CSR of one row whose components are compressed and do not say how long they are: `f64` values,
-/// all of them in the first column.
+/// Returns a CSR matrix of one row whose components are compressed and have no decoded size: `nnz` values of `f64`, all in the
+/// first column.
 fn undeclared(nnz: u64) -> File {
     let repeated = |bytes: u64| {
         let (whole, rest) = (bytes >> 17, usize::try_from(bytes & 0x1_ffff).expect("a size"));
@@ -80,7 +80,7 @@ fn total_limit(t: &mut Table) {
         let case = format!("16-over-{limit}");
         reject_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
     }
-    // Objects and components one after another; what is raw does not count.
+    // The sizes of objects and components add up. Raw components do not count.
     let length = one.len() as u64;
     let of = |offset| zstd_component("u8", offset, length, 16);
     let raw = || component("f32", 256, 16);
@@ -114,7 +114,7 @@ fn total_limit(t: &mut Table) {
     t.accept("v01-two-zstd", entries.clone());
     let file = entries.at_data(128, 1, 0);
     t.reject_with(RULE, "v01-32-over-31", file, "v01-two-zstd", "limit=decoded-total:31");
-    // Values 128, indices 16, indptr 16: each counts once, however often it is read.
+    // The values have 128 bytes, the indices 16 and indptr 16. Each component counts once, even if it is read several times.
     let file = undeclared(16).at_data(192, 0, 2);
     let neighbor = "v11-csr-all-zstd";
     t.reject_with(RULE, "v11-csr-160-over-159", file, neighbor, "limit=decoded-total:159");

@@ -8,15 +8,15 @@ use crate::cbor::{fields, text, uint};
 use crate::file::File;
 use crate::table::Table;
 
-/// The option under which a reader rejects every other form.
+/// The option with which a reader rejects all files that are not canonical.
 const OPTION: &str = "canonical=yes";
 
-/// Accepts a file in canonical form.
+/// Adds a file in canonical form, which must be accepted.
 pub(crate) fn accept(t: &mut Table, name: &str, file: File) {
     t.accept(format!("canonical--{name}"), file);
 }
 
-/// Rejects a file that is in another form than its canonical neighbor.
+/// Adds a file that is not canonical, which must be rejected. Its neighbor is canonical.
 pub(crate) fn reject(
     t: &mut Table,
     rule: &'static str,
@@ -27,7 +27,7 @@ pub(crate) fn reject(
     t.reject_with(rule, case, file, &format!("canonical--{neighbor}"), OPTION);
 }
 
-/// Tensors of nothing before, between and behind others.
+/// Returns objects without elements before, between and after other objects.
 pub(crate) fn with_empty() -> Vec<Tensor> {
     vec![
         dense("a", &[0], "f32", &[]),
@@ -127,7 +127,7 @@ fn types(t: &mut Table) {
         of("complex128", "f64", &[], &ramp(16)),
     ];
     accept(t, "types", canonical(None, types));
-    // Four bits an element, two elements a byte: that follows from the type.
+    // Two elements of four bits share a byte, as the type says.
     let unknown = vec![of("nf4", "u8", &[2, 4], &ramp(4)), of("", "i32", &[1], &ramp(4))];
     accept(t, "unknown-type", canonical(None, unknown));
 }

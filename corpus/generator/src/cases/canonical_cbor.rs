@@ -1,4 +1,4 @@
-//! Files that are not canonical for the form of one item: heads, lengths and floats.
+//! Files that are not canonical because of the encoding of one item: heads, lengths and floats.
 
 use super::canonical::reject;
 use super::canonical_values::DEEP;
@@ -29,7 +29,7 @@ fn generations(t: &mut Table) {
     reject(t, rule, "v01-empty", v0(vec![]), "empty");
 }
 
-/// Long heads where values and keys are interpreted.
+/// Heads that are too long, in interpreted keys and values.
 fn fields(t: &mut Table) {
     let integers: [(&str, &str, &[u8]); 9] = [
         ("shape-18", "w:/shape/#0", &[0x18, 2]),
@@ -75,14 +75,14 @@ fn fields(t: &mut Table) {
     reject(t, RULE, "name-7b", name, "attribute");
 }
 
-/// The map with another key there, at which the error is expected.
+/// Returns the map with `key` in place of key number `index`. The error is expected there.
 fn rekeyed(item: Item, index: usize, key: Item) -> Item {
     let Item::Map(head, mut pairs) = item else { panic!("not a map") };
     pairs[index].0 = marked(key);
     Item::Map(head, pairs)
 }
 
-/// Long and indefinite heads of the maps and arrays that are interpreted.
+/// Heads that are too long or indefinite, in the interpreted maps and arrays.
 fn containers(t: &mut Table) {
     for (place, path) in [
         ("root", ""),
@@ -101,13 +101,13 @@ fn containers(t: &mut Table) {
     }
 }
 
-/// Rejects that value of an attribute of the file, for what stands so many bytes into it.
+/// Rejects `bytes` as the value of an attribute of the file. The error is expected `skip` bytes into the value.
 fn reject_value(t: &mut Table, case: &str, bytes: &[u8], skip: usize) {
     let file = attribute().set("attributes/x", marked_at(skip, raw(bytes)));
     reject(t, RULE, case, file, "attribute");
 }
 
-/// Long heads of every major type and width, with the largest number that fits into fewer bytes.
+/// Heads of every major type and width whose number would fit in fewer bytes, with the largest such number.
 fn values(t: &mut Table) {
     for (kind, major) in [("unsigned", 0), ("negative", 1), ("tag", 6)] {
         for info in 24..28_u8 {
@@ -180,7 +180,7 @@ fn floats(t: &mut Table) {
         ("signalling-nan", 0x7ff4_0000_0000_0000),
         ("nan-of-half-payload", 0x7ff8_0400_0000_0000),
     ];
-    // Each of them is a half, and so a single and a double too.
+    // Each of these floats is representable as a half, and so also as a single and a double.
     for (case, bits) in floats {
         let double = [&[0xfb], &bits.to_be_bytes()[..]].concat();
         reject_value(t, &format!("double-{case}"), &double, 0);
@@ -202,7 +202,7 @@ fn floats(t: &mut Table) {
         let double = [&[0xfb], &bits.to_be_bytes()[..]].concat();
         reject_value(t, &format!("double-{case}"), &double, 0);
     }
-    // A NaN has no shorter form than these, and is not the one NaN.
+    // These NaNs have no shorter encoding, but differ from the canonical NaN.
     let nans: [(&str, &[u8]); 7] = [
         ("half-nan-7e01", &[0xf9, 0x7e, 1]),
         ("half-nan-7c01", &[0xf9, 0x7c, 1]),
@@ -217,7 +217,7 @@ fn floats(t: &mut Table) {
     }
 }
 
-/// A double, which is a half too, as a single.
+/// Returns the single for a double that is representable as a half.
 fn single(bits: u64) -> u32 {
     let [sign, exponent, fraction] = [bits >> 63, bits >> 52 & 0x7ff, bits >> 29 & 0x7f_ffff];
     let exponent = match exponent {
@@ -228,7 +228,7 @@ fn single(bits: u64) -> u32 {
     u32::try_from(sign << 31 | exponent << 23 | fraction).expect("32 bits")
 }
 
-/// The same faults elsewhere than right in an attribute of the file.
+/// The same violations in other positions than directly in an attribute of the file.
 fn places(t: &mut Table) {
     let long: [(&str, &[u8], usize); 9] = [
         ("array", &[0x82, 0, 0x18, 1], 2),

@@ -1,4 +1,4 @@
-//! Files that are not canonical for a field: unknown, redundant, or without its one form.
+//! Files that are not canonical because of a field that is unknown, redundant or not normalized.
 
 use super::canonical::{reject, with_empty};
 use crate::base::{DATA, DATA_CRC32C, DATA_SHA256, zstd_frame};
@@ -19,7 +19,7 @@ pub(crate) fn cases(t: &mut Table) {
     digests(t);
 }
 
-/// Adds a field, at whose key the error is expected.
+/// Adds a field. The error is expected at its key.
 fn with(file: File, path: &str, value: Item) -> File {
     file.put(path, value).mark_key(path)
 }
@@ -35,7 +35,7 @@ fn unknown_format() -> File {
 }
 
 fn unknown(t: &mut Table) {
-    // Before, between and behind the known ones; known words of other maps and versions.
+    // The keys sort before, between and after the known ones. Some are keywords of other maps and versions.
     let keys = [
         ("root", "", ["x", "created", "Version", "shape", "components", "generator_of_this"]),
         ("object", "w:/", ["x", "dtype", "Shape", "layout", "version", "data_endianness"]),
@@ -115,7 +115,7 @@ fn redundant(t: &mut Table) {
     reject(t, FIELD, "empty-attributes-of-second", file, "two");
 }
 
-/// A component that is compressed, and canonical in all else.
+/// Returns a compressed component that is canonical otherwise.
 fn zstd(role: &str, dtype: &str, content: &[u8]) -> Part {
     part(role, dtype, &zstd_frame(content))
         .field("encoding", text("zstd"))

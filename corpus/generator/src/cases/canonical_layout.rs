@@ -1,4 +1,4 @@
-//! Files that are not canonical for where things lie, and for what lies between them.
+//! Files that are not canonical because of the positions of blobs, or of the bytes between them.
 
 use super::canonical::{reject, with_empty};
 use crate::base::{DATA, ramp};
@@ -16,7 +16,7 @@ pub(crate) fn cases(t: &mut Table) {
     padding(t);
 }
 
-/// A dense vector of bytes at that offset.
+/// Returns a dense vector of bytes at `offset`.
 fn bytes_at(name: &str, offset: usize, bytes: &[u8]) -> Tensor {
     let data = part("data", "u8", bytes).at(offset);
     tensor(name, &[bytes.len() as u64], "dense", vec![data])
@@ -42,7 +42,7 @@ fn gaps(t: &mut Table) {
     parts[2] = parts[2].clone().at(256);
     let file = canonical(None, vec![tensor("w", &[2, 3], "sparse_csr", parts)]);
     reject(t, BLOB, "gap-before-last", file.mark("w:indices/offset"), "csr");
-    // A blob that ends where the next may begin leaves no gap.
+    // A blob that ends at an aligned offset is followed by the next blob without a gap.
     let file = canonical(
         None,
         vec![bytes_at("bytes_64", 64, &ramp(64)), bytes_at("bytes_65", 192, &ramp(65))],
@@ -50,7 +50,7 @@ fn gaps(t: &mut Table) {
     reject(t, BLOB, "gap-behind-whole-block", file.mark("bytes_65:data/offset"), "whole-blocks");
 }
 
-/// Blobs in another order than that of the manifest.
+/// Blobs in another order than their components in the manifest.
 fn orders(t: &mut Table) {
     let data = part("data", "f32", &DATA).at(64);
     let swapped = vec![bytes_at("v", 128, &DATA[13..]), tensor("w", &[4], "dense", vec![data])];
@@ -65,12 +65,12 @@ fn orders(t: &mut Table) {
         let file = canonical(None, vec![csr]).mark(&format!("w:{role}/offset"));
         reject(t, BLOB, case, file, "csr");
     }
-    // Names by letter, as a writer may have sorted them before it wrote the data.
+    // The names are in alphabetical order, into which a writer may have sorted them before writing the data.
     let by_letter = vec![bytes_at("b", 128, &[2]), bytes_at("aa", 64, &[3])];
     reject(t, BLOB, "by-letter", canonical(None, by_letter).mark("b:data/offset"), "names");
 }
 
-/// Blobs of nothing away from the place where the next would begin.
+/// Empty blobs that are not at the offset where the next blob would begin.
 fn empty(t: &mut Table) {
     for (case, name, offset) in [
         ("empty-first-at-0", "a", 0),
@@ -90,7 +90,7 @@ fn empty(t: &mut Table) {
     let only = dense("w", &[0], "f32", &[]).at(0);
     let file = canonical(None, vec![only]).mark("w:data/offset");
     reject(t, BLOB, "only-empty-at-0", file, "only-an-empty-blob");
-    // Nothing overlaps nothing.
+    // Empty blobs do not overlap other blobs.
     let inside = vec![dense("a", &[128], "u8", &ramp(128)), dense("b", &[0], "u8", &[]).at(128)];
     let file = canonical(None, inside).mark("b:data/offset");
     reject(t, BLOB, "empty-inside-another", file, "empty-blobs");

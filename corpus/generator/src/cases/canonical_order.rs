@@ -1,4 +1,4 @@
-//! Files that are not canonical for the order of the keys of a map, or for a key that repeats.
+//! Files that are not canonical because of the order of the keys in a map, or because of a repeated key.
 
 use super::canonical::reject;
 use super::canonical_values::DEEP;
@@ -21,7 +21,7 @@ pub(crate) fn cases(t: &mut Table) {
     inside(t);
 }
 
-/// Exchanges two neighbors of the map there: the error is at the one that is now behind.
+/// Exchanges two adjacent entries of the map at `path`. The error is expected at the second one.
 fn swapped(file: File, path: &str, first: usize) -> File {
     file.edit(path, |item| {
         let Item::Map(head, mut pairs) = item else { panic!("not a map") };
@@ -31,7 +31,7 @@ fn swapped(file: File, path: &str, first: usize) -> File {
     })
 }
 
-/// Moves the last entry of the map there to the front: the error is at the second.
+/// Moves the last entry of the map at `path` to the front. The error is expected at the second entry.
 fn rotated(file: File, path: &str) -> File {
     file.edit(path, |item| {
         let Item::Map(head, mut pairs) = item else { panic!("not a map") };
@@ -60,7 +60,7 @@ fn records(t: &mut Table) {
     reject(t, RULE, "length-before-digest", swapped(one(), "w:data", 1), "dense");
     reject(t, RULE, "offset-before-length", swapped(one(), "w:data", 2), "dense");
     reject(t, RULE, "offset-before-all", rotated(one(), "w:data"), "dense");
-    // The order in which the specification lists them.
+    // The order of the fields in the specification.
     let listed = ["dtype", "offset", "length", "digest"];
     let file = one().edit("w:data", |item| {
         let Item::Map(head, mut pairs) = item else { panic!("not a map") };
@@ -72,7 +72,7 @@ fn records(t: &mut Table) {
     reject(t, RULE, "component-as-listed", file, "dense");
 }
 
-/// The files of these tensors, with the error at the name of one of them.
+/// Returns the file with these tensors. The error is expected at the name of tensor `at`.
 fn disordered(tensors: Vec<Tensor>, at: usize) -> File {
     in_order(None, tensors).mark_key(&format!("objects/#{at}"))
 }
@@ -98,7 +98,7 @@ fn objects(t: &mut Table) {
 }
 
 fn components(t: &mut Table) {
-    // Blobs lie in the order of the manifest, and only the manifest is at fault.
+    // The blobs are in the order of the manifest, so only the manifest is wrong.
     for (case, order, at) in [
         ("values-before-indptr", [1, 0, 2], 1),
         ("indices-before-values", [0, 2, 1], 2),
@@ -116,7 +116,7 @@ fn components(t: &mut Table) {
     reject(t, RULE, "values-before-coords", file, "coo");
 }
 
-/// Rejects an attribute whose value is a map of those keys, at the one at `at`.
+/// Rejects an attribute whose value is a map with `keys`. The error is expected at key number `at`.
 fn reject_keys(t: &mut Table, case: &str, keys: Vec<Item>, at: usize) {
     let pairs = keys
         .into_iter()
@@ -126,7 +126,7 @@ fn reject_keys(t: &mut Table, case: &str, keys: Vec<Item>, at: usize) {
     reject(t, RULE, case, file, "attribute");
 }
 
-/// Keys that an attribute's value may have, out of order.
+/// Unsorted keys of every kind in the value of an attribute.
 fn kinds(t: &mut Table) {
     let float = |bits: u16| raw(&[&[0xf9], &bits.to_be_bytes()[..]].concat());
     let pairs = [
@@ -155,7 +155,7 @@ fn kinds(t: &mut Table) {
     }
     reject_keys(t, "order-third-of-4", vec![uint(0), uint(2), uint(1), uint(3)], 2);
     reject_keys(t, "order-last-of-4", vec![uint(1), uint(2), uint(3), uint(0)], 3);
-    // Keys of attributes themselves, which are text and do not repeat.
+    // The keys of attributes themselves are texts, and must not repeat.
     for (case, path) in [("file", "attributes"), ("object", "w:/attributes")] {
         let pair = |first: &str, second: &str| {
             let pairs = vec![(text(first), uint(0)), (marked(text(second)), uint(0))];
@@ -185,12 +185,12 @@ fn repeated(t: &mut Table) {
     let (a, b) = (text("a"), text("b"));
     reject_keys(t, "repeated-third", vec![a.clone(), b.clone(), b.clone()], 2);
     reject_keys(t, "repeated-apart", vec![a.clone(), b, a], 2);
-    // With the same value, which the pairs above do not have.
+    // The two entries have the same value, unlike the entries above.
     let same = map(vec![(text("a"), uint(0)), (marked(text("a")), uint(0))]);
     reject(t, RULE, "repeated-with-value", attribute().set("attributes/x", same), "attribute");
 }
 
-/// The same faults deeper in an attribute, or in that of an object.
+/// The same violations inside nested values of an attribute, and in an attribute of an object.
 fn inside(t: &mut Table) {
     let falling: fn() -> Item = || map(vec![(text("b"), uint(0)), (marked(text("a")), uint(0))]);
     let repeated = || map(vec![(text("a"), uint(0)), (marked(text("a")), uint(1))]);
@@ -211,7 +211,7 @@ fn inside(t: &mut Table) {
         let file = attribute().set("w:/attributes/x", item());
         reject(t, RULE, format!("{kind}-in-object"), file, "attribute");
     }
-    // A map goes on behind the maps within it.
+    // The map continues after a nested map.
     let after = map(vec![
         (uint(1), map(vec![(uint(5), uint(0))])),
         (marked(uint(0)), map(vec![(uint(6), uint(0))])),

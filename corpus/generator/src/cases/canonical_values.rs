@@ -5,19 +5,19 @@ use crate::canonical::{attribute, bare, canonical, dense, part, tensor};
 use crate::cbor::{Item, array, bytes, head, nested, raw, sorted_map, tag, text, uint};
 use crate::table::Table;
 
-/// The least and the largest number of each width of a head.
+/// The smallest and the largest number for each width of a head.
 const EDGES: [u64; 10] =
     [0, 23, 24, 0xff, 0x100, 0xffff, 0x1_0000, 0xffff_ffff, 0x1_0000_0000, u64::MAX];
 
-/// The levels that fit below an attribute of the file.
+/// The number of levels that may be nested in an attribute of the file.
 pub(crate) const DEEP: usize = 62;
 
-/// Floats that fit into two bytes.
+/// Floats that are representable in two bytes.
 const HALVES: [u16; 16] = [
     0, 0x8000, 0x3c00, 0xbc00, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
     0x3c01, 0x3555, 0xc000,
 ];
-/// Floats that need four, most of them next to one that does not.
+/// Floats that need four bytes. Most of them are adjacent to a float that does not.
 const SINGLES: [u32; 12] = [
     0x3300_0000,
     0x33c0_0000,
@@ -32,7 +32,7 @@ const SINGLES: [u32; 12] = [
     0x007f_ffff,
     0x0080_0000,
 ];
-/// Floats that need eight, most of them next to one that does not.
+/// Floats that need eight bytes. Most of them are adjacent to a float that does not.
 const DOUBLES: [u64; 10] = [
     0x3690_0000_0000_0000,
     0x36a8_0000_0000_0000,
@@ -52,14 +52,14 @@ pub(crate) fn cases(t: &mut Table) {
     keys(t);
     names(t);
     counts(t);
-    // The deepest that a manifest may be.
+    // The deepest nesting that a manifest may have.
     let arrays = attribute().set("attributes/x", nested(DEEP, &[0x81], &[0], &[]));
     accept(t, "deep-arrays", arrays);
     let maps = attribute().set("attributes/x", nested(DEEP, &[0xa1, 0], &[0], &[]));
     accept(t, "deep-maps", maps);
 }
 
-/// A map of text keys, sorted.
+/// Returns a map with text keys, sorted.
 fn sorted<const N: usize>(pairs: [(&str, Item); N]) -> Item {
     sorted_map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
 }
@@ -82,7 +82,7 @@ fn attributes(t: &mut Table) {
         ("bias", raw(&[0x20])),
         ("empty", array(vec![sorted([]), array(vec![]), text(""), bytes(&[])])),
         ("big", tag(2, bytes(&[1, 0, 0, 0, 0, 0, 0, 0, 0]))),
-        // A tag is left as it is, be there a shorter way to say the same.
+        // A tag is not normalized, even if its value has a shorter encoding without the tag.
         ("small", tag(2, bytes(&[0, 1]))),
     ]);
     let object = sorted([
@@ -92,7 +92,7 @@ fn attributes(t: &mut Table) {
     ]);
     let all = vec![dense("w", &[1], "u8", &[7]).attributes(object), bare("x")];
     accept(t, "attributes", canonical(Some(file), all));
-    // Attributes need no objects.
+    // A file without objects may have attributes.
     accept(t, "only-attributes", canonical(Some(sorted([("a", uint(0))])), Vec::new()));
 }
 
@@ -126,7 +126,7 @@ fn numbers(t: &mut Table) {
     accept(t, "floats", canonical(None, vec![dense("w", &[1], "u8", &[7]).attributes(floats)]));
 }
 
-/// Keys of every kind, in an attribute.
+/// Keys of every kind in the value of an attribute.
 fn keys(t: &mut Table) {
     let mut keys: Vec<Item> = EDGES.iter().map(|&edge| uint(edge)).collect();
     keys.extend([raw(&[0x20]), raw(&[0x37]), raw(&[0x38, 24])]);
@@ -161,7 +161,7 @@ fn keys(t: &mut Table) {
     accept(t, "keys", canonical(Some(sorted([("x", all)])), Vec::new()));
 }
 
-/// Short names stand before long ones, whatever their letters.
+/// Short names sort before long names, whatever their letters are.
 fn names(t: &mut Table) {
     let long = |letter: &str, length| letter.repeat(length);
     let names = [
@@ -180,7 +180,7 @@ fn names(t: &mut Table) {
     accept(t, "names", canonical(None, all.collect()));
 }
 
-/// More of everything than fits into one byte of head.
+/// Numbers of entries that do not fit in the first byte of a head.
 fn counts(t: &mut Table) {
     let attributes = (0..24).map(|n| (text(&format!("a{n}")), uint(n))).collect();
     let parts = (0..24).map(|n| part(&format!("part-{n}"), "u8", &[])).collect();

@@ -26,7 +26,7 @@ pub(crate) const MAPS: [(&str, &str); 7] = [
     ("component", "w:data"),
 ];
 
-/// The file with ignored fields of the generation that a path belongs to, and its name.
+/// Returns the file with ignored fields in the generation of `path`, and the name of that file.
 pub(crate) fn base_of(path: &str) -> (File, &'static str) {
     if path.starts_with('#') {
         (ignored_v0(), "v01-ignored-fields")
@@ -35,7 +35,7 @@ pub(crate) fn base_of(path: &str) -> (File, &'static str) {
     }
 }
 
-/// Rejects `item`, which breaks `rule` so many bytes after its start, as an ignored field.
+/// Rejects `item` as an ignored field. It breaks `rule` `skip` bytes after its start.
 pub(crate) fn reject_ignored(
     t: &mut Table,
     rule: &'static str,
@@ -61,12 +61,12 @@ pub(crate) fn cases(t: &mut Table) {
 fn reserved(t: &mut Table) {
     for major in 0..8_u8 {
         for additional in 28..32 {
-            // Indefinite lengths, and the break.
+            // This is an indefinite length, or the break.
             if additional == 31 && !matches!(major, 0 | 1 | 6) {
                 continue;
             }
             let byte = major << 5 | additional;
-            // A reader that takes such a tag for one without a number finds its content.
+            // A reader that takes this for a tag without a number would find the content of the tag.
             let bytes = if major == 6 { vec![byte, 0] } else { vec![byte] };
             let case = format!("head-{byte:02x}");
             reject_ignored(t, "cbor-reserved", &case, IGNORED[0], (Item::Raw(bytes), 0));
@@ -81,7 +81,7 @@ fn reserved(t: &mut Table) {
         let file = ignored().bad(path, raw(&[0x1e]));
         t.reject("cbor-reserved", format!("head-1e-for-{name}"), file, "v12-ignored-fields");
     }
-    // A reader that takes its low bits for a width finds a whole argument after it.
+    // A reader that takes the low bits for a width would find a complete argument.
     let offset = ignored().bad("w:data/offset", raw(&[0x1c]));
     t.reject("cbor-reserved", "head-1c-for-offset", offset, "v12-ignored-fields");
     t.reject(
@@ -117,7 +117,7 @@ fn simple(t: &mut Table) {
         reject_ignored(t, "cbor-simple", "f8-00", *place, (raw(&[0xf8, 0]), 0));
     }
     reject_ignored(t, "cbor-simple", "nested-f8-18", IGNORED[2], (raw(&[0x81, 0xf8, 0x18]), 1));
-    // Null in two bytes, where null may stand.
+    // Null, encoded in two bytes, in a position that allows null.
     let null = dense("1.2.0").bad("w:data/digest", raw(&[0xf8, 22]));
     t.reject("cbor-simple", "null-as-digest", null, "v12-dense");
 }
@@ -152,7 +152,7 @@ fn breaks(t: &mut Table) {
             "v12-dense",
         );
     }
-    // The array says two dimensions, and the break comes after one.
+    // The array declares two dimensions, and the break follows the first.
     let shape = dense("1.2.0").set("w:/shape", marked_at(2, raw(&[0x82, 4, 0xff])));
     t.reject("cbor-break", "in-definite-shape", shape, "v12-dense");
     let entries = dense_v0().edit("", |root| match root {
@@ -165,7 +165,7 @@ fn breaks(t: &mut Table) {
     t.reject("cbor-break", "v01-for-entry", entries, "v01-dense");
 }
 
-/// A break as key where the head gave a count, and as value where it gave none.
+/// A break as a key of a map with a count, and as a value of a map without one.
 fn break_keys(t: &mut Table) {
     for (name, path) in MAPS {
         let file = ignored().push(path, marked_at(0, raw(&[0xff])), raw(&[]));
@@ -185,7 +185,7 @@ fn counts(t: &mut Table) {
     let claims = [
         ("2-pow-32", 1 << 32),
         ("2-pow-60", 1 << 60),
-        // Twice this is 0 in 64 bits.
+        // Twice this number is 0 in 64 bits.
         ("2-pow-63", 1 << 63),
         ("2-pow-64-minus-1", u64::MAX),
     ];
@@ -207,7 +207,7 @@ fn counts(t: &mut Table) {
             t.reject("cbor-count", format!("v01-{place}-of-{name}"), file, "v01-dense");
         }
     }
-    // One more than there is room for, at the very end of the manifest.
+    // One item more than there are bytes for, at the end of the manifest.
     let items: [(&str, &[u8]); 5] = [
         ("array-of-1-in-0-bytes", &[0x81]),
         ("array-of-3-in-2-bytes", &[0x83, 0, 0]),

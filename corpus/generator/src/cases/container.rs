@@ -1,4 +1,4 @@
-//! Magics, sizes, and what lies around the manifest.
+//! Magics, size fields, and the bytes around the manifest.
 
 use crate::base::{DATA, NONE, component, dense, dense_object, dense_v0, v0, v1};
 use crate::cbor::{array, fields, marked, raw, tag, text, uint};
@@ -33,20 +33,20 @@ fn lengths(t: &mut Table) {
     );
     t.reject("file-size", "v12-header-only", v1("1.2", NONE).keep(8), "v12-smallest");
     t.reject("file-size", "v12-header-as-footer", File::v1(raw(b"")).keep(16), "v12-smallest");
-    // Both magics are whole, and the size field lacks one byte.
+    // Both magics are complete, and the size field lacks one byte.
     let magic_as_size = u64::from_le_bytes(*MAGIC_V1);
     let short = File::v1(raw(&[0; 7])).footer(b"").size(magic_as_size);
     t.reject("file-size", "v12-23-bytes", short, "v12-smallest");
     t.reject("file-size", "v01-header-only", v0(vec![]).keep(8), "v01-empty");
     t.reject("file-size", "v01-15-bytes", v0(vec![]).keep(15), "v01-empty");
-    // Long enough for header and footer, with nothing between them.
+    // The file has room for header and footer, and for nothing between them.
     t.reject("cbor-truncated", "v12-manifest-of-0", File::v1(marked(raw(b""))), "v12-smallest");
     t.reject("cbor-truncated", "v01-manifest-of-0", File::v0(marked(raw(b""))), "v01-empty");
     let unused = dense("1.2.0").size(0).at_size_field();
     t.reject("cbor-truncated", "v12-size-0-after-manifest", unused, "v12-dense");
     let unused = dense_v0().size(0).at_size_field();
     t.reject("cbor-truncated", "v01-size-0-after-manifest", unused, "v01-dense");
-    // One zero more moves the size field, which then says 0.
+    // One additional zero shifts the size field, which is then 0.
     let moved = v0(vec![]).tail(&[0]).at_size_field();
     t.reject("cbor-truncated", "v01-byte-after-file", moved, "v01-empty");
 }
@@ -67,7 +67,7 @@ fn magics(t: &mut Table) {
         t.reject("header-magic", name, dense("1.2.0").header(header), "v12-dense");
     }
     t.reject("header-magic", "v01-lower-case", dense_v0().header(b"zten0001"), "v01-dense");
-    // No zTensor file at all: the magic is validated before the length.
+    // These are not zTensor files: the magic is validated before the length.
     t.reject(
         "header-magic",
         "ten-bytes",
@@ -97,7 +97,7 @@ fn footers(t: &mut Table) {
         let cut = dense("1.2.0").keep(whole - less);
         t.reject("footer-magic", format!("cut-{less}"), cut, "v12-dense");
     }
-    // Read as 0.1, the footer magic is a size.
+    // For a reader of 0.1, the footer magic is the size.
     t.reject("manifest-cap", "v01-header-on-v12", dense("1.2.0").header(MAGIC_V0), "v12-dense");
     t.reject("footer-magic", "v12-header-on-v01", dense_v0().header(MAGIC_V1), "v01-dense");
 }
@@ -116,7 +116,7 @@ fn sizes(t: &mut Table) {
     }
     t.reject("manifest-bounds", "v12-1-gib", dense("1.2.0").size(GIB), "v12-dense");
     t.reject("manifest-bounds", "v01-1-gib", dense_v0().size(GIB), "v01-dense");
-    // The manifest of the smallest file has exactly the file's length less 24 (0.1: 16).
+    // The size of the smallest manifest is exactly the file's length minus 24 (in 0.1 minus 16).
     for (name, less) in
         [("file", 0), ("file-less-16", 16), ("file-less-17", 17), ("file-less-23", 23)]
     {
@@ -170,7 +170,7 @@ fn roots(t: &mut Table) {
     ] {
         t.reject("root-type", format!("v12-{name}"), bad(item), "v12-dense");
     }
-    // The tag that only says that CBOR follows is a tag nevertheless.
+    // The tag that only marks CBOR is a tag like any other.
     let tagged = dense("1.2.0").edit("", |root| marked(tag(55799, root)));
     t.reject("root-type", "v12-self-described", tagged, "v12-dense");
     let pairs = dense("1.2.0").edit("", |root| marked(array(vec![root])));
@@ -181,17 +181,17 @@ fn roots(t: &mut Table) {
     t.reject("root-type", "v01-null", dense_v0().bad("", raw(&[0xf6])), "v01-dense");
     let wrapped = dense_v0().edit("", |root| marked(fields([("tensors", root)])));
     t.reject("root-type", "v01-array-in-map", wrapped, "v01-dense");
-    // The manifest of one generation in the container of the other.
+    // The manifest of one generation in the container of another.
     let manifest = dense_v0().edit("", marked).header(MAGIC_V1).footer(MAGIC_V1);
     t.reject("root-type", "v01-manifest-in-v12", manifest, "v01-dense");
     let manifest = dense("1.2.0").edit("", marked).header(MAGIC_V0).footer(b"");
     t.reject("root-type", "v12-manifest-in-v01", manifest, "v12-dense");
-    // One byte less, and the manifest begins at its first key; all but one, and at its last value.
+    // With a size that is one byte too small, the manifest begins at its first key. With a size of 1, it begins at its last value.
     let late = v1("1.2", NONE);
     let size = late.manifest_len() as u64;
     let key = late.mark_key("version").size(size - 1);
     t.reject("root-type", "v12-size-one-less", key, "v12-smallest");
-    // That value would point to a component; outside of the objects, it does not.
+    // Inside of an object, that value would point to a component; here it is outside of all objects.
     let shape = vec![("w", dense_object(&[2, 2], component("f32", 64, 16)))];
     let one = v1("1.2.0", shape).blob(64, &DATA).size(1).at_last_manifest_byte();
     t.reject("root-type", "v12-size-1", one, "v12-dense");

@@ -1,4 +1,4 @@
-//! The values of bools, in every kind of component.
+//! Values of bools in every kind of component.
 
 use crate::base::{
     component, csr, dense, dense_object, entry, object, quantized, v0, v1, zstd_component,
@@ -8,7 +8,7 @@ use crate::cbor::{text, uint};
 use crate::file::File;
 use crate::table::Table;
 
-/// A dense vector of eight bools.
+/// Returns a dense vector of eight bools.
 fn bools(version: &str, bytes: [u8; 8]) -> File {
     v1(version, vec![("w", dense_object(&[8], component("bool", 64, 8)))]).blob(64, &bytes)
 }
@@ -30,7 +30,7 @@ fn dense_vectors(t: &mut Table) {
         t.reject("bool-value", format!("v12-{case}"), file, "v12-bool");
         let file = bools("1.1.0", bytes).at_data(64 + place, 0, 0);
         t.reject("bool-value", format!("v11-{case}"), file, "v11-bool");
-        // Any byte but 0 is true there.
+        // In 0.1, any byte except 0 is true.
         let file = v0(vec![entry("w", "bool", &[8], 64, 8)]).blob(64, &bytes);
         t.accept(format!("v01-bool-{case}"), file);
     }
@@ -39,7 +39,7 @@ fn dense_vectors(t: &mut Table) {
 }
 
 fn everywhere(t: &mut Table) {
-    // In every component of every object.
+    // An invalid bool in every component of every object.
     let extra = |byte| dense("1.2.0").set("w:mask", component("bool", 128, 1)).blob(128, &[byte]);
     t.accept("v12-extra-bool", extra(1));
     t.reject("bool-value", "v12-extra-role", extra(2).at_data(128, 0, 1), "v12-extra-bool");
@@ -70,7 +70,7 @@ fn everywhere(t: &mut Table) {
     };
     t.accept("v12-two-bools", second(0));
     t.reject("bool-value", "v12-second-object", second(7).at_data(128, 1, 0), "v12-two-bools");
-    // The byte is in the decoded data, and no byte of the file stands for it.
+    // The wrong byte is in the decoded data, so it has no offset in the file.
     let zstd = |bytes: &[u8]| {
         let frame = zstd_frame(bytes);
         let data = zstd_component("bool", 64, frame.len() as u64, bytes.len() as u64);

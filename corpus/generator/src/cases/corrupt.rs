@@ -20,7 +20,7 @@ pub(crate) fn cases(t: &mut Table) {
     frames(t);
 }
 
-/// 5 literals, and 11 bytes from 5 back.
+/// 5 literals, and a match of 11 bytes at distance 5.
 fn valid() -> Vec<u8> {
     sequence(&ramp(5), [5, 3, 8], &[0x08])
 }
@@ -30,7 +30,7 @@ fn content() -> Vec<u8> {
     ramp(5).into_iter().cycle().take(16).collect()
 }
 
-/// A frame of that block alone, for 16 bytes.
+/// Returns a frame with only `block`, which decodes to 16 bytes.
 fn frame(block: &[u8]) -> Vec<u8> {
     Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end().bytes
 }
@@ -76,7 +76,7 @@ fn sections(t: &mut Table) {
         block[at] = byte;
         block
     };
-    // The count of sequences stands at 6, their modes at 7.
+    // The number of sequences is at byte 6, and their modes are at byte 7.
     for (case, block) in [
         ("literals-cut", edit(0, 31 << 3)),
         ("two-sequences-for-one", edit(6, 2)),
@@ -100,12 +100,12 @@ fn sections(t: &mut Table) {
     }
     let packed = [raw_literals(&ramp(16)), vec![0]].concat();
     accept(t, "packed", &frame(&packed), 16);
-    // A block that holds nothing, not even sections; all of the output is in the next.
+    // A block without any content, not even sections. All output comes from the next block.
     let empty = Frame::windowed(WINDOW_1_KIB, 0).compressed(&[], &[]);
     let at = empty.bytes.len();
     let stored = empty.raw(&ramp(16)).end().bytes;
     reject(t, CORRUPT, "empty-block", (&stored, at), 16, "packed");
-    // The two last bits of the modes are reserved.
+    // The last two bits of the modes are reserved.
     for bits in 1..4 {
         let stored = frame(&edit(7, 0x54 | bits));
         let case = format!("sequence-modes-{bits}");
@@ -113,9 +113,9 @@ fn sections(t: &mut Table) {
     }
 }
 
-/// A match that looks back over what is there.
+/// Matches that reach back beyond the beginning of the output.
 fn offsets(t: &mut Table) {
-    // 1024 bytes, 1024 bytes, and a block of one literal and 3 bytes of somewhere.
+    // 1,024 bytes, 1,024 bytes, and a block with one literal and a match of 3 bytes at some distance.
     let far = |offset: u16| {
         let value = offset + 3;
         let code = u8::try_from(value.ilog2()).expect("a code");
@@ -132,14 +132,14 @@ fn offsets(t: &mut Table) {
         let case = format!("offset-{case}-over-window");
         reject(t, CORRUPT, &case, (&stored, stored.len()), 2052, "offset-of-1023");
     }
-    // No literal, and the first repeated offset less one: from 4 it is 3, from 1 nothing.
+    // Without literals, this code means the first repeated offset minus one: 4 becomes 3, and 1 becomes 0, which is invalid.
     let back = |bits: u8| {
         let block = sequence(&[], [0, 1, 8], &[bits]);
         let output: Vec<u8> = [ramp(5), [2, 3, 4, 5].repeat(3)[..11].to_vec()].concat();
         let frame = Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(5));
         frame.compressed(&block, &output[5..]).end().bytes
     };
-    // Value 2 is the second offset, 8 back there is nothing; value 3 is the first less one.
+    // Value 2 is the second repeated offset, 8, which is before the output. Value 3 is the first one minus one.
     let stored = back(3);
     reject(t, CORRUPT, "offset-of-0", (&stored, stored.len()), 16, "repeated-offset");
     let stored = back(2);
@@ -152,7 +152,7 @@ fn offsets(t: &mut Table) {
     accept(t, "repeated-offset", &frame.bytes, 16);
 }
 
-/// Sixteen literals of one bit, by a tree of two symbols: first what describes the tree.
+/// Returns sixteen literals of one bit each, coded with a Huffman tree of two symbols. The description of the tree comes first.
 fn huffman(tree: &[u8], streams: &[u8], four: bool) -> Vec<u8> {
     let size = u32::try_from(tree.len() + streams.len()).expect("a size");
     let header = 2 | u32::from(four) << 2 | 16 << 4 | size << 14;
@@ -160,7 +160,7 @@ fn huffman(tree: &[u8], streams: &[u8], four: bool) -> Vec<u8> {
 }
 
 fn literals(t: &mut Table) {
-    // One weight of 1 is given, the other follows.
+    // The weight 1 is given, and the other weight follows from it.
     let tree = &[0x80, 0x10];
     let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
     let of = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &bits).end().bytes;
@@ -193,13 +193,13 @@ fn literals(t: &mut Table) {
     rejected("fourth-stream-too-short", &huffman(tree, &stream, true), "huffman-of-4");
 }
 
-/// Rejects a block of sixteen literals that cannot be decoded.
+/// Rejects a block whose sixteen literals cannot be decoded.
 fn corrupt_literals(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     let stored = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &[0; 16]).end().bytes;
     reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
-/// A stream that is read from the back: those bits, in the order in which they are read.
+/// Returns a stream, which is read from its end, with `bits` in the order in which they are read.
 fn stream(bits: &str) -> Vec<u8> {
     let mut bits: Vec<char> = format!("1{bits}").chars().rev().collect();
     bits.resize(bits.len().next_multiple_of(8), '0');
@@ -210,7 +210,7 @@ fn stream(bits: &str) -> Vec<u8> {
 
 /// Trees of more than two symbols.
 fn trees(t: &mut Table) {
-    // Twelve symbols, the weights of eleven of which are listed: codes of 1 to 11 bits.
+    // Twelve symbols, with eleven listed weights: codes of 1 to 11 bits.
     let tree = [0x8a, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
     let content: [u8; 16] = [0, 11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6, 11, 10, 0, 1];
     let code = |symbol: u8| match symbol {
@@ -225,10 +225,10 @@ fn trees(t: &mut Table) {
     let mut rejected = |case: &str, tree: &[u8], bits: &str| {
         corrupt_literals(t, case, &huffman(tree, &stream(bits), false), "huffman-of-11-bits");
     };
-    // Two codes of one bit, as if codes of two were the longest.
+    // Two codes of one bit, although the longest code would have two bits.
     rejected("tree-without-longest", &[0x80, 0x20], "1011001001110001");
-    // Weights of 4, 1 and 1 leave room for six of the longest codes, which no one code fills; as
-    // far as it is filled, the stream is right.
+    // The weights 4, 1 and 1 leave room for six of the longest codes, which a single code cannot fill. The stream uses only codes
+    // that exist.
     rejected("tree-with-a-gap", &[0x82, 0x41, 0x10], &"01".repeat(16));
     rejected("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
 }
@@ -268,9 +268,9 @@ fn named_weights(t: &mut Table) {
     rejected("weights-up-to-255", &up_to_255, "weights-up-to-1");
 }
 
-/// Six literals are the fewest in four streams.
+/// Four streams need at least six literals.
 fn quarters(t: &mut Table) {
-    // One weight of 1 is given, the other follows.
+    // The weight 1 is given, and the other weight follows from it.
     let of = |content: &[u8], streams: &[u8]| {
         let size = u32::try_from(2 + 6 + streams.len()).expect("a size");
         let made = u32::try_from(content.len()).expect("a size");
@@ -284,14 +284,14 @@ fn quarters(t: &mut Table) {
     reject(t, CORRUPT, "huffman-of-4-of-4", (&few, few.len()), 4, "huffman-of-4-of-6");
 }
 
-/// Tables, trees and offsets go on from block to block, and not from frame to frame.
+/// Tables, trees and offsets are kept from block to block, but not from frame to frame.
 fn frames(t: &mut Table) {
     let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
     let codes = [0x71, 0xb2, 1];
     let tree = huffman(&[0x80, 0x10], &codes, false);
     let mut no_tree = huffman(&[], &codes, false);
     no_tree[0] |= 1;
-    // The second block says of all three tables that they are those of the first.
+    // The second block repeats all three tables of the first.
     let again = [&raw_literals(&ramp(5))[..], &[1, 0xfc, 0x08]].concat();
     for (what, block, next, content) in
         [("tree", tree, no_tree, bits.to_vec()), ("tables", valid(), again, content())]
@@ -308,9 +308,9 @@ fn frames(t: &mut Table) {
     repeats(t);
 }
 
-/// The offsets that are told in short: 1, 4 and 8 where a frame begins.
+/// The repeated offsets: 1, 4 and 8 at the beginning of a frame.
 fn repeats(t: &mut Table) {
-    // Some literals, and three bytes from so far back.
+    // Adds a block with `literals`, and a match of three bytes at `distance`.
     let copy = |frame: Frame, literals: &[u8], (code, bits): (u8, u8), distance: usize| {
         let plain = u8::try_from(literals.len()).expect("a length");
         let mut output = [&frame.content, literals].concat();
@@ -321,7 +321,7 @@ fn repeats(t: &mut Table) {
         frame.compressed(&sequence(literals, [plain, code, 0], &[bits]), &made)
     };
     let begun = || Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(16));
-    // The third comes first then, and what were the first two after it.
+    // The third offset becomes the first, and the first two move back.
     let third = copy(begun(), &[9], (1, 0b11), 8);
     accept(t, "third-offset", &copy(third, &[7], (1, 0b11), 4).end().bytes, 24);
     let bare = copy(begun(), &[], (1, 0b10), 8);
@@ -346,7 +346,7 @@ fn places(t: &mut Table) {
         let at = frame.bytes.len();
         (frame.compressed(second, &content()).end().bytes, at)
     };
-    // In the second block, 6 back is there.
+    // In the second block, the output reaches 6 bytes back.
     let (frame, _) = two(&valid(), &valid());
     accept(t, "two-sequences", &frame, 32);
     let (frame, at) = two(&bad, &valid());
@@ -355,7 +355,7 @@ fn places(t: &mut Table) {
     let (frame, _) = two(&valid(), &worse);
     reject(t, CORRUPT, "second-block", (&frame, frame.len()), 32, "two-sequences");
 
-    // What a frame before has written is not there to look back at.
+    // A match cannot reach back into the output of an earlier frame.
     let next = |block: &[u8]| {
         let first = Frame::single(16, 0).raw(&ramp(16)).end().bytes;
         let second = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end();
@@ -367,10 +367,10 @@ fn places(t: &mut Table) {
     reject(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbor);
 }
 
-/// Headers end with their block, whatever the checksum behind it looks like.
+/// A header must end within its block, whatever the checksum after the block looks like.
 fn headers(t: &mut Table) {
     let checked = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, CHECKED).compressed(block, &[7; 16]);
-    // Literals of one byte that repeats, by a header of 3 bytes.
+    // Repeated literals with a header of 3 bytes.
     accept(t, "repeated-and-checksum", &checked(&[0x0d, 1, 0, 7, 0]).end().bytes, 16);
     let mut rejected = |case: &str, block: &[u8], sum: [u8; 4], neighbor: &str| {
         let mut frame = checked(block).end().bytes;
@@ -378,10 +378,10 @@ fn headers(t: &mut Table) {
         frame[end - 4..].copy_from_slice(&sum);
         reject(t, CORRUPT, case, (&frame, end), 16, neighbor);
     };
-    // With the checksum, they would be 1,048,560 bytes.
+    // With bytes of the checksum, the literals would have 1,048,560 bytes.
     let neighbor = "repeated-and-checksum";
     rejected("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbor);
-    // With the checksum, the modes would have the bits that are reserved.
+    // With a byte of the checksum, the reserved bits of the modes would be set.
     let block = &valid()[..7];
     rejected("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");
 }

@@ -1,4 +1,4 @@
-//! The output of zstd frames: as long as they and the manifest say, with the right checksum.
+//! The output of zstd frames: its length must be that of the headers and of the manifest, and its checksum must match.
 
 use crate::base::{object, ramp, v1, zstd_component};
 use crate::hosts::{HOSTS, accept, floats, reject};
@@ -13,7 +13,7 @@ pub(crate) fn cases(t: &mut Table) {
     bombs(t);
 }
 
-/// A content size field of that many bytes.
+/// Returns a content size field of `width` bytes.
 fn field(size: u64, width: usize) -> Vec<u8> {
     let size = if width == 2 { size - 256 } else { size };
     size.to_le_bytes()[..width].to_vec()
@@ -42,14 +42,14 @@ fn content_size(t: &mut Table) {
             wrong("65536-more", COUNT + 65536);
         }
     }
-    // Nothing, where something is said to be.
+    // No output, although the header declares some.
     let none = |size| {
         let frame = Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0);
         frame.raw(&[]).end().bytes
     };
     accept(t, "size-of-nothing", &none(0), 0);
     reject(t, RULE, "one-for-nothing", (&none(1), 0), 0, "size-of-nothing");
-    // By what repeats, and by what is compressed.
+    // The output comes from repeated bytes, and from compressed blocks.
     let rle = |size| Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0).repeat(7, 300).end();
     accept(t, "size-of-rle", &rle(300).bytes, 300);
     reject(t, RULE, "rle-one-more", (&rle(301).bytes, 0), 300, "size-of-rle");
@@ -58,7 +58,7 @@ fn content_size(t: &mut Table) {
 
 fn single_segment(t: &mut Table) {
     const RULE: &str = "zstd-content-size";
-    // Each block fits into the segment, both together do not.
+    // Each block fits in the segment, but not both together.
     let of = |size: u8| {
         let frame = Frame::single(size, 0).raw(&ramp(16)[..8]);
         frame.raw(&ramp(16)[8..]).end().bytes
@@ -69,13 +69,13 @@ fn single_segment(t: &mut Table) {
         let case = format!("1-byte-{case}");
         reject(t, RULE, &case, (&of(size), 0), 16, neighbor);
     }
-    // Where no byte is said to be, the window is none, and no block fits into it.
+    // If the declared size is 0, the window is 0, and no block fits in it.
     let zero = Frame::single(0, 0).raw(&ramp(16)).end();
     let at = zero.blocks[0];
     reject(t, "zstd-block", "in-window-of-nothing", (&zero.bytes, at), 16, "raw");
     let small = Frame::single(15, 0).raw(&ramp(16)).end();
     reject(t, "zstd-block", "in-window-of-15", (&small.bytes, at), 16, "raw");
-    // The sizes of two frames make up for each other.
+    // The errors in the sizes of two frames cancel each other.
     let pair = |first: u8, second: u8| {
         let frame = |size, from: usize| {
             Frame::single(size, 0).raw(&ramp(16)[from..][..4]).raw(&ramp(16)[from + 4..][..4])
@@ -97,7 +97,7 @@ fn single_segment(t: &mut Table) {
 fn checksum(t: &mut Table) {
     const RULE: &str = "zstd-checksum";
     let frame = |length: usize| Frame::windowed(WINDOW_1_KIB, CHECKED).raw(&ramp(length));
-    // Hashing goes by 32, 8, 4 and 1 bytes.
+    // The hash is computed over groups of 32, 8, 4 and 1 bytes.
     for (length, bit) in [(1_u8, 0), (15, 31), (32, 7), (100, 16)] {
         let frame = frame(length.into());
         let neighbor = format!("checksum-of-{length}");
@@ -136,10 +136,10 @@ fn checksum(t: &mut Table) {
     reject(t, RULE, "second-of-two", (&stored, at), 16, "two-checked-frames");
 }
 
-/// Makes stored bytes that decode to so many.
+/// A function that makes stored bytes which decode to the given number of bytes.
 type Store<'a> = &'a dyn Fn(usize) -> Vec<u8>;
 
-/// Whole elements, and parts of them, more or less than there should be.
+/// Whole and partial elements, more or fewer than the shape requires.
 fn size(t: &mut Table) {
     const RULE: &str = "decoded-size";
     let raw = |length: usize| Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(length)).end().bytes;
@@ -170,7 +170,7 @@ fn size(t: &mut Table) {
         t.reject(RULE, format!("{host}-nothing"), zero, &neighbor);
     }
     reject(t, RULE, "something-for-nothing", (&raw(1), 0), 0, "nothing");
-    // What an unknown format holds is as long as it says, too.
+    // The content of an unknown format must also have the declared size.
     let unknown = |length: usize| {
         let stored = raw(length);
         let data = zstd_component("f32", 64, stored.len() as u64, 16);
@@ -192,7 +192,7 @@ fn bombs(t: &mut Table) {
     let honest = Frame::new(Some(WINDOW_128_KIB), &[], &field(1 << 20, 4), 0);
     let honest = (0..8).fold(honest, |frame, _| frame.repeat(0, 128 << 10)).end();
     reject(t, RULE, "1-mib-said-for-8", (&honest.bytes, 0), 8, "8-zeros");
-    // The right bytes first, then the rest; and a thousand frames.
+    // First the right bytes and then more; and a thousand frames.
     let later = window().repeat(0, 8).repeat(0, 128 << 10).end().bytes;
     reject(t, RULE, "8-and-128-kib-for-8", (&later, 0), 8, "8-zeros");
     let frames = Frame::single(8, 0).repeat(0, 8).end().bytes.repeat(1000);

@@ -1,4 +1,4 @@
-//! Digests: their forms.
+//! The forms of digests.
 
 use crate::base::{DATA_CRC32C, DATA_SHA256, dense, dense_v0, full};
 use crate::cbor::text;
@@ -29,7 +29,7 @@ fn forms(t: &mut Table) {
         t.accept(format!("v12-digest-{case}"), dense("1.2.0").set("w:data/digest", text(digest)));
         t.accept(format!("v01-checksum-{case}"), dense_v0().set("#0/checksum", text(digest)));
     }
-    // Well-formed, and of an algorithm that no decoder here can verify.
+    // Well-formed digests with an algorithm that zten cannot verify.
     for (case, digest) in
         [("unknown", "blake3:0123456789abcdef"), ("upper-case", "SHA256:00"), ("not-hex", "md5:?")]
     {

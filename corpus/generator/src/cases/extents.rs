@@ -7,8 +7,7 @@ use crate::cbor::{text, uint};
 use crate::file::File;
 use crate::table::Table;
 
-/// A `u8` vector for each name, offset and length, in that order of the manifest, in a file whose
-/// manifest begins at `start`.
+/// Returns a file with a `u8` vector for each name, offset and length, in this order, whose manifest begins at `start`.
 pub(super) fn vectors(extents: &[(&str, u64, u64)], start: usize) -> File {
     let objects = extents.iter().map(|&(name, offset, length)| {
         (name, dense_object(&[length], component("u8", offset, length)))
@@ -16,7 +15,7 @@ pub(super) fn vectors(extents: &[(&str, u64, u64)], start: usize) -> File {
     v1("1.2.0", objects).blob(64, &ramp(start - 64)).start(start)
 }
 
-/// The same in 0.1.
+/// Returns the same file as [`vectors`] in generation 0.1.
 pub(super) fn vectors_v0(extents: &[(&str, u64, u64)], start: usize) -> File {
     let entries = extents
         .iter()
@@ -39,7 +38,7 @@ fn alignment(t: &mut Table) {
         let file = vectors_v0(&[("w", offset, 16)], 144).mark("#0/offset");
         t.reject("blob-alignment", format!("v01-{offset}"), file, "v01-vector");
     }
-    // An empty blob touches nothing, and is aligned all the same.
+    // An empty blob touches no other blob, but must be aligned.
     t.accept("v12-empty-vector", vectors(&[("w", 128, 0)], 144));
     t.accept("v01-empty-vector", vectors_v0(&[("w", 128, 0)], 144));
     for offset in [1, 8, 63, 144] {
@@ -108,7 +107,7 @@ fn empty(t: &mut Table) {
     t.accept("v12-empty-blob-inside-another", vectors(&[("w", 64, 128), ("e", 128, 0)], 192));
     t.accept("v01-empty-blob-inside-another", vectors_v0(&[("e", 128, 0), ("w", 64, 128)], 192));
     t.accept("v12-empty-blobs-shared", vectors(&[("d", 64, 0), ("e", 64, 0), ("w", 64, 16)], 80));
-    // The manifest of the first writing is left in a gap that nothing refers to.
+    // The manifest of the first edition is in a gap between the blobs.
     let first = dense("1.2.0").build("").bytes;
     let appended = dense("1.2.0")
         .push("objects", text("v"), dense_object(&[2, 2], component("f32", 256, 16)))

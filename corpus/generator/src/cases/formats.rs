@@ -64,11 +64,11 @@ fn roles(t: &mut Table) {
     t.reject("quantized-roles", "v12-roles-of-dense", weight, "v12-dense");
     let only_zeros = quantized("1.2.0").without("w:scales").lacks("w:packed_weight");
     t.reject("quantized-roles", "v12-only-zeros", only_zeros, "v12-quantized");
-    // What follows an empty map is none of its fields.
+    // The items after an empty map are not its fields.
     let parts = vec![("data", marked(fields([]))), ("dtype", component("f32", 64, 16))];
     let empty = v1("1.2.0", vec![("w", object(&[2, 2], "dense", parts))]).blob(64, &DATA);
     t.reject("dtype-missing", "v12-before-a-role-of-that-name", empty, "v12-dense");
-    // What the object before has is not had by the next.
+    // A field of one object does not count for the next object.
     for (format, rule, before) in [
         ("dense", "dense-roles", dense("1.2.0")),
         ("sparse_csr", "csr-roles", csr("1.2.0")),
@@ -90,13 +90,13 @@ fn roles(t: &mut Table) {
             neighbor,
         );
     }
-    // What a tolerance for absent zeros does not accept.
+    // Files that the tolerance for missing zeros does not accept.
     let scales = quantized("1.2.0").lacks("w:scales");
     let case = "v12-no-scales-where-zeros-may-lack";
     t.reject_with("quantized-roles", case, scales, "v12-quantized", "tolerate=missing-zeros");
 }
 
-/// The sparse files with an index component of another type, of the same number of entries.
+/// Returns a sparse file with an index component of another type and the same number of entries.
 fn narrow(version: &str, role: &str, dtype: &str, width: u64) -> File {
     let (file, entries) = match role {
         "coords" => (coo(version), 4),
@@ -110,7 +110,7 @@ fn narrow(version: &str, role: &str, dtype: &str, width: u64) -> File {
     let width_of = usize::try_from(width).expect("a width");
     let offset = if role == "indptr" { 192 } else { 128 };
     let bytes: Vec<u8> = data.iter().flat_map(|n| n.to_le_bytes()[..width_of].to_vec()).collect();
-    // The bytes of the wide entries go, so that nothing of them is left to be read.
+    // The data becomes shorter, so that no bytes of the wide entries are left to read.
     file.set(&format!("w:{role}/dtype"), text(dtype))
         .set(&format!("w:{role}/length"), uint(entries * width))
         .blob(offset, &words(&[0; 4][..usize::try_from(entries).expect("an entry count")]))
@@ -150,7 +150,7 @@ fn index_dtypes(t: &mut Table) {
         let typed = narrow("1.1.0", role, "u8", 1).bad(&format!("w:{role}/type"), text("f8_e5m2"));
         t.reject("index-type", format!("v11-{role}-f8_e5m2"), typed, &format!("v11-{role}-u8"));
     }
-    // The floats of complex numbers are no integers either.
+    // The floats of complex numbers are not integers either.
     let complex = narrow("1.1.0", "indices", "complex64", 8).mark("w:indices/dtype");
     t.reject("index-dtype", "v11-indices-complex64", complex, "v11-csr");
     let values = csr("1.2.0").set("w:values/type", text("logits"));
@@ -168,7 +168,7 @@ fn ranks(t: &mut Table) {
     }
     t.reject("coo-rank", "v12-0", coo("1.2.0").bad("w:/shape", uints(&[])), "v12-coo");
     t.reject("coo-rank", "v11-0", coo("1.1.0").bad("w:/shape", uints(&[])), "v11-coo");
-    // For a reader to which rank × nnz is what matters: 0 × 2 is 0.
+    // A reader that only multiplies rank × nnz would get 0 × 2, which is 0.
     let empty = coo("1.2.0").set("w:coords/length", uint(0)).bad("w:/shape", uints(&[]));
     t.reject("coo-rank", "v12-0-without-coords", empty, "v12-coo");
 }
@@ -191,7 +191,7 @@ fn csr_sizes(t: &mut Table) {
     let narrow = narrow("1.1.0", "indices", "u16", 2).bad("w:indices/length", uint(8));
     t.reject("csr-nnz", "v11-u16-more", narrow, "v11-indices-u16");
 
-    // Compressed, it is the decoded length that counts.
+    // For compressed components, the decoded length counts.
     let zstd = |role: &str, data: &[u64], decoded: u64| {
         let frame = zstd_frame(&words(data));
         let (offset, at) = if role == "indptr" { (192, 192) } else { (128, 128) };
@@ -204,7 +204,7 @@ fn csr_sizes(t: &mut Table) {
     t.reject("csr-indptr-size", "v12-zstd", file, "v12-csr-zstd-indptr");
     let file = zstd("indices", &[0, 2, 1], 16).mark("w:indices/uncompressed_length");
     t.reject("csr-nnz", "v12-zstd", file, "v12-csr-zstd-indices");
-    // The components in another order.
+    // The components are in another order.
     let order = |indptr: u64| {
         let components = vec![
             ("indptr", component("u64", 192, indptr)),
@@ -240,7 +240,7 @@ fn coo_sizes(t: &mut Table) {
     coo_tuples(t);
 }
 
-/// Coordinates that are no whole number of tuples, however many values there are.
+/// Coordinates whose number is not a multiple of the rank, whatever the number of values is.
 fn coo_tuples(t: &mut Table) {
     let typed = coo("1.2.0").set("w:values/type", text("x"));
     let zstd = |version| {
@@ -263,7 +263,7 @@ fn coo_tuples(t: &mut Table) {
     }
 }
 
-/// Numbers that come out right only modulo 2^64.
+/// Numbers that are right only modulo 2^64.
 fn overflow(t: &mut Table) {
     let none = |shape: &[u64], format: &str, index: &str| {
         let mut components =
@@ -278,7 +278,7 @@ fn overflow(t: &mut Table) {
     let eight = none(&[(1 << 61) - 1, 1], "sparse_csr", "indptr").mark("w:indptr/length");
     t.reject("csr-indptr-size", "v12-bytes-wrap-to-0", eight, "v12-csr");
     t.accept("v12-coo-without-values", none(&[3, 4], "sparse_coo", "coords"));
-    // Compressed values may claim any number; 2 × 2^63 is 0, and so is 8 × 2^61.
+    // Compressed values may claim any number. 2 × 2^63 is 0 in 64 bits, and so is 8 × 2^61.
     let frame = zstd_frame(&[]);
     let claim = |shape: &[u64], decoded| {
         let values = zstd_component("u8", 64, frame.len() as u64, decoded);

@@ -1,4 +1,4 @@
-//! Zstd frames: what stands between them, and what their headers ask for.
+//! Zstd frames: the bytes between them, and the claims of their headers.
 
 use crate::base::ramp;
 use crate::hosts::{accept, reject, reject_with};
@@ -19,12 +19,12 @@ pub(crate) fn cases(t: &mut Table) {
     windows(t);
 }
 
-/// A frame of 16 bytes in one raw block, after any header.
+/// Adds one raw block of 16 bytes to a frame with any header.
 fn sixteen(frame: Frame) -> Frame {
     frame.raw(&ramp(16)).end()
 }
 
-/// One with everything that can be cut: window, dictionary id 0, content size, checksum.
+/// Returns a frame with everything that can be cut off: window, dictionary id 0, content size and checksum.
 fn complete_frame() -> Frame {
     let size = 16_u64.to_le_bytes();
     sixteen(Frame::new(Some(WINDOW_1_KIB), &[0, 0], &size, CHECKED))
@@ -68,7 +68,7 @@ fn magic(t: &mut Table) {
     first("space-before", &[&[0x20], &one[..]].concat());
     first("magic-cut-to-1", &MAGIC[..1]);
     first("magic-cut-to-3", &MAGIC[..3]);
-    // Even nothing is a frame.
+    // Content without bytes still needs a frame.
     reject(t, "zstd-magic", "no-frame", (&[], 0), 0, "nothing");
     reject(t, "zstd-magic", "no-frame-for-16", (&[], 0), 16, "raw");
 
@@ -122,7 +122,7 @@ fn skippable(t: &mut Table) {
 fn truncated(t: &mut Table) {
     const RULE: &str = "zstd-truncated";
     let whole = complete_frame();
-    // 4 of magic, descriptor, window, 2 of dictionary id, 8 of content size.
+    // 4 bytes of magic, the descriptor, the window, 2 bytes of dictionary id, 8 bytes of content size.
     let block = whole.blocks[0];
     let end = whole.bytes.len();
     for (case, keep, at) in [
@@ -147,10 +147,10 @@ fn truncated(t: &mut Table) {
     let rle = Frame::windowed(WINDOW_1_KIB, 0).repeat(7, 16).end();
     let at = rle.blocks[0];
     reject(t, RULE, "in-rle", (&rle.bytes[..at + 3], at), 16, "rle");
-    // No block is the last one.
+    // No block has the flag of the last one.
     let open = Frame::single(16, 0).raw(&ramp(16));
     reject(t, RULE, "no-last-block", (&open.bytes, open.bytes.len()), 16, "raw");
-    // All of the output is there, and what follows is cut.
+    // The output is complete, and the next block is cut off.
     let more = open.raw(&[]).bytes;
     let cut = more.len() - 2;
     reject(t, RULE, "in-empty-block", (&more[..cut], cut - 1), 16, "raw");
@@ -253,7 +253,7 @@ fn windows(t: &mut Table) {
     };
     small(&of(WINDOW_1_KIB), t, "1-kib-over-512", 16, "windowed", 512);
     small(&of(WINDOW_1_KIB), t, "1-kib-over-1023", 16, "windowed", 1023);
-    // The window of a single segment is all of it.
+    // The window of a single segment is its whole content.
     small(&one, t, "single-segment-over-15", 16, "raw", 15);
     let size = 2000_u32.to_le_bytes();
     let two = Frame::new(None, &[], &size, 0).repeat(7, 2000).end().bytes;

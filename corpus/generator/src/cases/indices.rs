@@ -1,4 +1,4 @@
-//! The values of index components.
+//! Values of index components.
 
 use crate::base::{DATA, component, object, v1, words, zstd_component, zstd_frame};
 use crate::file::File;
@@ -13,7 +13,7 @@ pub(crate) fn cases(t: &mut Table) {
     }
 }
 
-/// Version, and whether the index components are compressed.
+/// The generation of a file, and whether its index components are compressed.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
     pub(crate) name: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Form {
     pub(crate) zstd: bool,
 }
 
-/// 1.1 does not say how long a component is once decoded.
+/// 1.1 does not state the decoded length of a component.
 pub(crate) const FORMS: [Form; 4] = [
     Form { name: "v12", version: "1.2.0", zstd: false },
     Form { name: "v11", version: "1.1.0", zstd: false },
@@ -32,7 +32,7 @@ pub(crate) const FORMS: [Form; 4] = [
 /// The offsets of the first and the second index component.
 const STARTS: [usize; 2] = [128, 256];
 
-/// Some indices of that type, as they are stored once decoded.
+/// Indices of a type, in the form in which they are stored once decoded.
 pub(crate) struct Part<'a> {
     pub(crate) role: &'a str,
     pub(crate) dtype: &'a str,
@@ -43,7 +43,7 @@ fn wide<'a>(role: &'a str, indices: &[u64]) -> Part<'a> {
     Part { role, dtype: "u64", bytes: words(indices) }
 }
 
-/// A sparse object `w` with that many `f32`.
+/// Returns a sparse object `w` with `nnz` values of `f32`.
 pub(crate) fn sparse(form: Form, format: &str, shape: &[u64], nnz: usize, parts: &[Part]) -> File {
     let length = 4 * nnz as u64;
     let values = vec![("values", component("f32", 64, length))];
@@ -77,7 +77,7 @@ fn coo(form: Form, shape: &[u64], coords: &[u64]) -> File {
     sparse(form, "sparse_coo", shape, nnz, &[wide("coords", coords)])
 }
 
-/// The error is expected at the entry `at`, `width` bytes wide, of a component.
+/// Expects the error at entry `at` of component `component`, whose entries are `width` bytes wide.
 pub(crate) fn at(form: Form, file: File, component: usize, at: usize, width: usize) -> File {
     if form.zstd {
         file.at_decoded(0, component)
@@ -150,7 +150,7 @@ fn coordinates(t: &mut Table, form: Form) {
     let name = |case: &str| format!("{}-coords-{case}", form.name);
     for (case, shape, coords) in [
         ("rank-1", &[3][..], &[0, 2][..]),
-        // As pairs, (0, 1) and (2, 1): a row that is not there.
+        // Read as pairs, these would be (0, 1) and (2, 1), whose row does not exist.
         ("rank-2", &[2, 3], &[0, 1, 2, 1]),
         ("rank-3", &[2, 3, 4], &[0, 1, 2, 0, 3, 1]),
         ("none-of-none", &[2, 0], &[]),
@@ -163,7 +163,7 @@ fn coordinates(t: &mut Table, form: Form) {
         ("rank-1-2-pow-63", &[3], &[0, HUGE], 1, "rank-1"),
         ("rank-1-2-pow-64-minus-1", &[3], &[0, MAX], 1, "rank-1"),
         ("rank-1-of-0", &[0], &[0, 0], 0, "rank-1"),
-        // As pairs, (0, 2) and (1, 1), both of which are there.
+        // Read as pairs, these would be (0, 2) and (1, 1), which both exist.
         ("rank-2-good-as-pairs", &[2, 3], &[0, 2, 1, 1], 1, "rank-2"),
         ("rank-2-row", &[2, 3], &[2, 1, 2, 1], 0, "rank-2"),
         ("rank-2-column", &[2, 3], &[0, 1, 3, 1], 2, "rank-2"),
@@ -173,7 +173,7 @@ fn coordinates(t: &mut Table, form: Form) {
         ("rank-2-column-2-pow-64-minus-1", &[2, 3], &[0, 1, 2, MAX], 3, "rank-2"),
         ("rank-2-no-rows", &[0, 3], &[0, 0, 0, 0], 0, "rank-2"),
         ("rank-2-no-columns", &[2, 0], &[0, 1, 0, 0], 2, "rank-2"),
-        // As triples, (0, 1, 3) and (1, 0, 2).
+        // Read as triples, these would be (0, 1, 3) and (1, 0, 2).
         ("rank-3-good-as-triples", &[2, 3, 4], &[0, 1, 3, 1, 0, 2], 2, "rank-3"),
         ("rank-3-first", &[2, 3, 4], &[2, 1, 2, 0, 3, 1], 0, "rank-3"),
         ("rank-3-second", &[2, 3, 4], &[0, 1, 3, 0, 3, 1], 2, "rank-3"),
@@ -187,7 +187,7 @@ fn coordinates(t: &mut Table, form: Form) {
     }
 }
 
-/// No values, or no rows, and row pointers all the same.
+/// No values or no rows, with row pointers.
 fn nothing(t: &mut Table, form: Form) {
     let none = format!("{}-indptr-of-no-values", form.name);
     t.accept(none.as_str(), csr(form, [2, 3], &[], &[0, 0, 0]));

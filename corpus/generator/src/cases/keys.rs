@@ -1,4 +1,4 @@
-//! Types of keys, and keys and names that stand twice.
+//! Types of keys, and repeated keys and names.
 
 use super::cbor::MAPS;
 use crate::base::{
@@ -9,7 +9,7 @@ use crate::cbor::{Head, Item, array, bytes, fields, map, marked, raw, tag, text,
 use crate::file::File;
 use crate::table::Table;
 
-/// A value that may stand under any key of that map.
+/// Returns a value that is allowed under any key of the map `map`.
 fn value_for(map: &str) -> Item {
     match map {
         "objects" => empty_object(),
@@ -61,7 +61,7 @@ fn types(t: &mut Table) {
 }
 
 fn duplicates(t: &mut Table) {
-    // Known keys, side by side and with the same value.
+    // Known keys, next to each other and with the same value.
     for path in [
         "version",
         "attributes",
@@ -96,7 +96,7 @@ fn duplicates(t: &mut Table) {
 }
 
 fn unknown_duplicates(t: &mut Table) {
-    // Unknown keys and roles. An object's name has a rule of its own.
+    // Unknown keys and roles. Duplicate names of objects have their own rule.
     for (map, path) in MAPS.into_iter().filter(|(map, _)| *map != "objects") {
         let key = if map == "components" { "data" } else { "x" };
         let file = ignored().push(path, marked(text(key)), value_for(map));
@@ -117,7 +117,7 @@ fn unknown_duplicates(t: &mut Table) {
     t.accept("v12-empty-key", empty(dense("1.2.0")));
     let file = empty(dense("1.2.0")).push("", marked(text("")), uint(0));
     t.reject("duplicate-key", "empty-key", file, "v12-empty-key");
-    // The second value is the one that a careless reader would like.
+    // The second value is one that a careless reader would prefer.
     let two = dense("1.2.0").push("w:data", marked(text("offset")), uint(0));
     t.reject("duplicate-key", "v12-other-offset", two, "v12-dense");
     let same_start = |key: &str| {
@@ -135,7 +135,7 @@ fn unknown_duplicates(t: &mut Table) {
     t.reject("duplicate-key", "long-key", same_start("a"), "v12-keys-with-common-start");
 }
 
-/// Keys in no order: 7 has no common divisor with `count`.
+/// Returns `count` unsorted keys: 7 and `count` have no common divisor.
 fn scattered(count: usize) -> Vec<String> {
     (0..count).map(|index| format!("key{:03}", index * 7 % count)).collect()
 }
@@ -175,7 +175,7 @@ fn far_apart(t: &mut Table) {
     }
 }
 
-/// A 1.x file of empty objects with these names; the error is at the marked one.
+/// Returns a 1.x file with empty objects that have these names. The error is expected at the marked name.
 fn named(names: Vec<Item>) -> File {
     let objects = names.into_iter().map(|name| (name, empty_object())).collect();
     v1("1.2.0", NONE).set("objects", map(objects))
@@ -218,7 +218,7 @@ fn names(t: &mut Table) {
     t.reject("duplicate-name", "v11-adjacent", v11, "v11-dense");
 }
 
-/// A 0.1 file of one-byte entries with these names.
+/// Returns a 0.1 file with entries of one byte that have these names.
 fn named_v0(names: Vec<Item>) -> File {
     let count = names.len();
     let entries = names.into_iter().enumerate().map(|(index, name)| {

@@ -1,4 +1,4 @@
-//! Limits: the length of the manifest, depth, rank and keys.
+//! Limits on the length of the manifest, the depth, the rank and the number of keys.
 
 use super::cbor::{IGNORED, base_of};
 use crate::base::{
@@ -8,7 +8,7 @@ use crate::cbor::{Head, Item, marked_at, nested, text, uint, uints};
 use crate::file::File;
 use crate::table::Table;
 
-/// The deepest nesting, the highest rank, and the most keys of a map.
+/// The largest depth, the largest rank, and the largest number of keys in a map.
 const DEPTH: usize = 64;
 const RANK: usize = 64;
 const KEYS: usize = 4096;
@@ -33,7 +33,7 @@ fn manifest(t: &mut Table) {
     }
 }
 
-/// Levels that one kind of item opens: opening and closing bytes, and what is innermost.
+/// The levels that one kind of item opens: its name, the opening and closing bytes, and the innermost bytes.
 type Nest = (&'static str, &'static [u8], &'static [u8], &'static [u8]);
 
 const NESTS: [Nest; 6] = [
@@ -45,7 +45,7 @@ const NESTS: [Nest; 6] = [
     ("indefinite-maps", &[0xbf, 0x61, b'k'], &[0], &[0xff]),
 ];
 
-/// The level of an ignored field, if it opens one. The root is level 1.
+/// Returns the level of an item in an ignored field. The root is level 1.
 fn level(place: &str) -> usize {
     match place {
         "root" => 2,
@@ -67,7 +67,7 @@ fn depth(t: &mut Table) {
             let over = file.clone().set(path, over);
             t.reject("limit-depth", format!("{kind}-in-{place}"), over, &neighbor);
         }
-        // An empty array is a level too, and a string in chunks is none.
+        // An empty array is a level, and a string in chunks is not.
         let neighbor = format!("depth-64-and-chunks-in-{place}");
         let chunks = nested(room, &[0x81], &[0x7f, 0x61, b'a', 0xff], &[]);
         t.accept(neighbor.as_str(), file.clone().set(path, chunks));
@@ -79,7 +79,7 @@ fn depth(t: &mut Table) {
             &neighbor,
         );
     }
-    // A component is level 5.
+    // A component is at level 5.
     let two = |item| ignored().set("w:data/x", item);
     t.accept("v12-depth-6", two(nested(1, &[0x81], &[0], &[])));
     let lower = two(marked_at(1, nested(2, &[0x81], &[0], &[])));
@@ -87,7 +87,7 @@ fn depth(t: &mut Table) {
     let lower = ignored_v0().set("#0/x", marked_at(4, nested(5, &[0x81], &[0], &[])));
     t.reject_with("limit-depth", "v01-7-over-6", lower, "v01-ignored-fields", "limit=depth:6");
     let mixed: Vec<u8> = [[0xc1, 0x81, 0xa1, 0], [0x9f, 0xc1, 0x81, 0x81]].concat();
-    // Eight bytes that open seven levels; the break of the one indefinite array closes it.
+    // Eight bytes that open seven levels. The break closes the only indefinite array.
     let room = DEPTH - 1;
     let file =
         ignored().set("x", marked_at(room / 7 * 8, nested(room / 7 + 1, &mixed, &[0], &[0xff])));
@@ -96,7 +96,7 @@ fn depth(t: &mut Table) {
     t.reject("limit-depth", "mixed-in-root", file, neighbor);
 }
 
-/// Nesting that a recursive reader does not survive.
+/// Nesting that would overflow the stack of a recursive reader.
 fn deep(t: &mut Table) {
     for (kind, open, inner, close, times) in [
         ("100000-arrays", &[0x81][..], &[0][..], &[][..], 100_000),
@@ -122,7 +122,7 @@ fn deep(t: &mut Table) {
     }
 }
 
-/// A `u8` object of that many dimensions of 1, in either generation.
+/// Returns a `u8` object with `rank` dimensions of 1, in either generation.
 fn ranked(rank: usize) -> File {
     v1("1.2.0", vec![("w", dense_object(&vec![1; rank], component("u8", 64, 1)))]).blob(64, &[7])
 }
@@ -156,7 +156,7 @@ fn rank(t: &mut Table) {
     t.reject_with("limit-rank", "v01-2-over-1", lower, "v01-dense", "limit=rank:1");
 }
 
-/// Adds fields until the map there has that many keys, known ones included.
+/// Adds fields until the map at `path` has `count` keys, including the known ones.
 fn filled(mut file: File, path: &str, value: impl Fn(usize) -> Item, count: usize) -> File {
     let present = match file.clone().take(path) {
         Item::Map(_, pairs) => pairs.len(),
@@ -170,7 +170,7 @@ fn filled(mut file: File, path: &str, value: impl Fn(usize) -> Item, count: usiz
 
 fn keys(t: &mut Table) {
     for (map, path) in super::cbor::MAPS.into_iter().filter(|(map, _)| *map != "objects") {
-        // Each role is a component of its own, all of them without data.
+        // Each role is a separate component, without data.
         let value = |_| match map {
             "components" => component("u8", 0, 0),
             _ => uint(0),
@@ -192,7 +192,7 @@ fn keys(t: &mut Table) {
     let lower = dense_v0().mark("#0");
     t.reject_with("limit-keys", "v01-6-over-5", lower, "v01-dense", "limit=keys:5");
 
-    // Neither the names of objects nor keys inside attribute values and ignored fields count.
+    // The names of objects do not count as keys, nor do keys in attribute values and ignored fields.
     let names: Vec<String> = (0..=KEYS).map(|index| format!("{index:x}")).collect();
     let objects = names.iter().map(|name| (name, bare_object()));
     t.accept("unsupported-format--v12-4097-objects", v1("1.2.0", objects));

@@ -8,7 +8,7 @@ use crate::cbor::text;
 use crate::file::File;
 use crate::table::Table;
 
-/// 1.1, compressed.
+/// 1.1 with compressed index components.
 const FORM: Form = FORMS[3];
 
 pub(crate) fn cases(t: &mut Table) {
@@ -40,7 +40,7 @@ fn csr(t: &mut Table) {
     for (case, indptr) in
         [("rows", &[0, 3][..]), ("rows-and-2", &[0, 2, 3, 3]), ("one", &[0]), ("none", &[])]
     {
-        // The shape says how many there are.
+        // The shape determines the number of pointers.
         let file = of(&[0, 2, 1], indptr).at_data(256, 0, 2);
         t.reject("decoded-size", format!("v11-zstd-indptr-{case}"), file, neighbor);
     }
@@ -65,7 +65,7 @@ fn coo(t: &mut Table) {
     }
 }
 
-/// The values compressed, and the indices raw.
+/// The values are compressed, and the indices are raw.
 fn values(t: &mut Table) {
     let form = FORMS[1];
     let zstd = |file: File, bytes: usize| {
@@ -117,7 +117,7 @@ fn whole_elements(t: &mut Table) {
     t.accept("v11-extra-zstd", extra(4));
     let file = extra(3).at_decoded(0, 1);
     t.reject(RULE, "v11-zstd-extra-role", file, "v11-extra-zstd");
-    // Without its size, a complex number of a type that is not known.
+    // Without the size, a complex number of an unknown type.
     let complex = |bytes: usize| {
         let stored = zstd_frame(&DATA[..bytes]);
         let item = zstd_component("complex64", 64, stored.len() as u64, 0);

@@ -1,4 +1,4 @@
-//! Required fields that are missing, and fields of the wrong type.
+//! Missing required fields, and fields of the wrong type.
 
 use crate::base::{dense, dense_v0, dense_zstd, full, full_v0};
 use crate::cbor::{Item, array, bytes, fields, marked, raw, tag, text, uint, uints, wide_head};
@@ -13,7 +13,7 @@ enum Kind {
     Shape,
 }
 
-/// A field of the tables: its path, what it holds, and the rule of its type.
+/// A field in the tables: its path, its type, and the rule about its type.
 type Field = (&'static str, Kind, &'static str);
 
 const FIELDS: [Field; 15] = [
@@ -47,7 +47,7 @@ const FIELDS_V0: [Field; 10] = [
     ("#0/checksum", Kind::Text, "digest-type"),
 ];
 
-/// The fields whose tables give null as default.
+/// Fields whose default in the tables is null.
 const NULLABLE: [&str; 3] = ["type-type", "uncompressed-length-type", "digest-type"];
 
 pub(crate) fn cases(t: &mut Table) {
@@ -73,7 +73,7 @@ pub(crate) fn cases(t: &mut Table) {
     shapes(t);
 }
 
-/// The places where the two generations and a few more forms differ.
+/// The differences between the two generations, and a few further forms.
 fn others(t: &mut Table) {
     let attributes = full("1.2.0").bad("w:/attributes", array(vec![]));
     t.reject("attributes-type", "v12-array-in-object", attributes, "v12-all-fields");
@@ -91,7 +91,7 @@ fn others(t: &mut Table) {
         full("1.1.0").bad("w:data/encoding", raw(&[0xf6])),
         "v11-all-fields",
     );
-    // Numbers that are the lengths of the names behind them.
+    // Numbers that equal the length of the following name.
     let format = dense("1.2.0").bad("w:/format", raw(b"\x05dense"));
     t.reject("format-type", "v12-number-before-name", format, "v12-dense");
     let dtype = dense("1.2.0").bad("w:data/dtype", raw(b"\x03f32"));
@@ -121,7 +121,7 @@ fn missing(t: &mut Table) {
     ] {
         t.reject(rule, "v12", dense("1.2.0").lacks(path), "v12-dense");
         t.reject(rule, "v11", dense("1.1.0").lacks(path), "v11-dense");
-        // The key is there, but for its first letter.
+        // The key exists without its first letter.
         let (parent, key) = path.rsplit_once('/').unwrap_or(("", path));
         let value = dense("1.2.0").take(path);
         let upper = key[..1].to_uppercase() + &key[1..];
@@ -139,7 +139,7 @@ fn missing(t: &mut Table) {
         let path = format!("#0/{key}");
         t.reject(rule, "v01", dense_v0().lacks(&path), "v01-dense");
     }
-    // The other generation's word for it.
+    // The keyword of the other generation for the same field.
     let size = dense_v0().push("#0", text("length"), uint(16)).lacks("#0/size");
     t.reject("length-missing", "v01-length-for-size", size, "v01-dense");
     let size = dense("1.2.0").push("w:data", text("size"), uint(16)).lacks("w:data/length");
@@ -157,8 +157,8 @@ fn missing(t: &mut Table) {
     t.reject("uncompressed-length-missing", "null", null, "v12-zstd");
 }
 
-/// Values of the wrong type for a field, given a right one. Where it can, a value says the same as
-/// the right one, so that only a reader that asks for the type rejects it.
+/// Returns values of a wrong type for a field with the value `right`. If possible, such a value has the same meaning as the right
+/// one, so that only a reader that checks the type rejects it.
 fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     let mut items = vec![
         ("null", raw(&[0xf6])),
@@ -170,7 +170,7 @@ fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     let encoded = right.encode().bytes;
     match kind {
         Kind::Text => {
-            // Major type 2 instead of 3.
+            // Major type 2 (bytes) instead of 3 (text).
             let first = encoded[0] & 0x1f | 0x40;
             let same = [&[first], &encoded[1..]].concat();
             let in_chunk = [&[0x5f], same.as_slice(), &[0xff]].concat();
@@ -217,7 +217,7 @@ fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     items
 }
 
-/// Shapes with a dimension of the wrong type, which is what the error points to.
+/// Shapes with a dimension of the wrong type. The error is expected at the dimension.
 fn shapes(t: &mut Table) {
     let dimensions = [
         ("negative", raw(&[0x21])),

@@ -1,4 +1,4 @@
-//! Roots of generation 2 and the shards that they list, which are valid together, or are not.
+//! Roots of generation 2 with the shards that they list. Some are valid together, and some are not.
 
 use twox_hash::XxHash3_64;
 
@@ -7,7 +7,7 @@ use crate::sha256::sha256;
 use crate::table::{Sharded, Table};
 use crate::v2::{FileV2, dense, file, full, object, part, words};
 
-/// A shard of the name `s` with the data of `w`.
+/// A shard called `s` with the data of `w`.
 const DATA: [u8; 16] = crate::base::DATA;
 
 pub(crate) fn cases(t: &mut Table) {
@@ -17,7 +17,7 @@ pub(crate) fn cases(t: &mut Table) {
     };
     accept("dense", root(&shard), &[("s", &shard)]);
     accept("sha256", listing(text("s"), shard.len(), &sha256(&shard)), &[("s", &shard)]);
-    // The shard is a file by itself, which lists another shard that is not there: it is not looked for.
+    // The shard is itself a root, and lists a shard that does not exist. That shard is not looked for.
     let whole = root(&shard).blob(4096, &DATA).bytes();
     accept("not-recursive", root(&whole), &[("s", &whole)]);
     let wrong = full().hash(7).bytes();
@@ -92,7 +92,7 @@ pub(crate) fn cases(t: &mut Table) {
         )
     });
     behind_what_is_not_supported(t, &indptr);
-    // The limit counts them before any is looked for.
+    // The limit is checked before any shard is looked for.
     let entry = |bytes: &[u8]| entry(bytes.len(), &xxh3(bytes));
     let two = vec![(text("s"), entry(&shard)), (marked(text("t")), entry(&shard))];
     t.sharded.push(Sharded {
@@ -107,7 +107,7 @@ pub(crate) fn cases(t: &mut Table) {
     });
 }
 
-/// Files in which something is wrong, and another shard is missing or of another version.
+/// Files with an error, in which another shard is missing or has an unknown version.
 fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     let newer = FileV2::shard().blob(4096, &words(&[0, 2, 3])).version(3).bytes();
     let mut reject = |rule, case: &str, root: FileV2, files: &[(&str, &[u8])]| {
@@ -123,7 +123,7 @@ fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     reject("index-range", "behind-a-shard", missing.at_data(4100, 0, 2), &[("bb", &wide)]);
     let both: &[(&str, &[u8])] = &[("a", &newer), ("bb", &wide)];
     reject("index-range", "behind-a-version", older.at_data(4100, 0, 2), both);
-    // The digest of a shard is that of another file, whatever its version.
+    // The digest is that of another file. It is compared even if the version is unknown.
     let other = indices(&[0, 2, 1]);
     let entries = |first: (&[u8], &str), second: (&[u8], &str), is_first: bool| {
         let name = |text: Item, is_it: bool| if is_it { marked(text) } else { text };
@@ -156,17 +156,17 @@ fn entry(size: usize, digest: &str) -> Item {
     fields([("size", uint(size as u64)), ("digest", text(digest))])
 }
 
-/// A file whose object `w` is in the shard `s`, which is that file.
+/// Returns a file whose object `w` is in the shard `s`, with the content `shard`.
 fn root(shard: &[u8]) -> FileV2 {
     listing(text("s"), shard.len(), &xxh3(shard))
 }
 
-/// The same, with the error expected at the name of the shard.
+/// Returns the same file. The error is expected at the name of the shard.
 fn marked_root(shard: &[u8]) -> FileV2 {
     marked_listing(shard.len(), &xxh3(shard))
 }
 
-/// The same with another size and digest of the shard.
+/// Returns the same file with another size and digest of the shard.
 fn marked_listing(size: usize, digest: &str) -> FileV2 {
     listing(marked(text("s")), size, digest)
 }
@@ -177,7 +177,7 @@ fn listing(name: Item, size: usize, digest: &str) -> FileV2 {
         .set("w:data/shard", text("s"))
 }
 
-/// A matrix whose values are in the file, and whose pointers and indices are in two shards.
+/// Returns a matrix whose values are in the root, and whose pointers and indices are in two shards.
 fn csr(indptr: &[u8], indices: &[u8]) -> FileV2 {
     let parts = vec![
         ("indptr", part("u32", 4096, 12)),

@@ -1,4 +1,4 @@
-//! The values of narrow index components of 1.1: signs, and bits that are taken for one.
+//! Values of narrow index components in 1.1: negative numbers, and unsigned numbers whose highest bit is set.
 
 use super::indices::{FORMS, Part, at, sparse};
 use crate::table::Table;
@@ -15,7 +15,7 @@ fn cut(role: &'static str, dtype: &'static str, indices: &[u64], width: usize) -
     Part { role, dtype, bytes: bytes.collect() }
 }
 
-/// Signed indices of 1.1. −1 has all bits set in any width.
+/// Signed indices of 1.1. In every width, all bits of −1 are set.
 fn negative(t: &mut Table) {
     for form in [FORMS[1], FORMS[3]] {
         for (dtype, width) in SIGNED {
@@ -54,7 +54,7 @@ fn negative(t: &mut Table) {
     }
 }
 
-/// Unsigned indices of 1.1 that would be negative if they were signed.
+/// Unsigned indices of 1.1 that would be negative as signed numbers.
 fn narrow(t: &mut Table) {
     let form = FORMS[1];
     for (dtype, width) in [("u32", 4), ("u16", 2), ("u8", 1)] {

@@ -1,4 +1,4 @@
-//! The sizes that shapes and types imply.
+//! The sizes that follow from shapes and types.
 
 use crate::base::{
     DATA, NONE, component, csr, dense, dense_object, dense_zstd, entry, object, quantized, v0, v1,
@@ -15,12 +15,12 @@ pub(crate) fn cases(t: &mut Table) {
     dense_size_overflow(t);
 }
 
-/// A dense object of those bytes.
+/// Returns a dense object with `length` bytes.
 fn sized(dtype: &str, shape: &[u64], length: u64) -> File {
     v1("1.2.0", vec![("w", dense_object(shape, component(dtype, 64, length)))]).blob(64, &DATA)
 }
 
-/// The same in 0.1.
+/// Returns the same object in 0.1.
 fn sized_v0(dtype: &str, shape: &[u64], length: u64) -> File {
     v0(vec![entry("w", dtype, shape, 64, length)]).blob(64, &DATA)
 }
@@ -36,7 +36,7 @@ fn overflow(t: &mut Table) {
         t.accept(format!("v01-shape-{case}"), sized_v0("float32", &shape, 0));
     }
     let sixteen = (1 << 60) + 1;
-    // The product modulo 2^64 is the number of bytes that are there.
+    // Modulo 2^64, the product of the shape is the number of bytes.
     for (case, shape, length) in [
         ("wraps-to-0", vec![1 << 32, 1 << 32], 0),
         ("wraps-to-0-by-2", vec![1 << 63, 2], 0),
@@ -52,7 +52,7 @@ fn overflow(t: &mut Table) {
         let neighbor = if length == 0 { "shape-0-and-huge" } else { "uint8" };
         t.reject("shape-overflow", format!("v01-{case}"), file, &format!("v01-{neighbor}"));
     }
-    // Nothing follows from the shape of what 0.1 leaves open.
+    // If 0.1 does not define a type, layout or encoding, the shape says nothing about the size.
     for (field, value, why) in [
         ("encoding", "lz4", "unsupported-encoding"),
         ("dtype", "float8", "unsupported-dtype"),
@@ -65,7 +65,7 @@ fn overflow(t: &mut Table) {
     let zstd = zstd_of(&[]).bad("w:/shape", uints(&[1 << 32, 1 << 32]));
     t.accept("v12-zstd-of-nothing", zstd_of(&[]));
     t.reject("shape-overflow", "v12-zstd", zstd, "v12-zstd-of-nothing");
-    // The elements can be counted, their bytes cannot; and nothing else says how many there are.
+    // The number of elements fits in 64 bits, but not the number of their bytes, and no field states it.
     let bytes = dense_zstd("1.1.0").without("w:data/uncompressed_length");
     let bytes = bytes.bad("w:/shape", uints(&[1 << 62]));
     t.reject("shape-overflow", "v11-zstd-bytes", bytes, "v11-dense");
@@ -75,12 +75,12 @@ fn overflow(t: &mut Table) {
     t.reject("shape-overflow", "v12-quantized", group, "v12-quantized");
     let fits = quantized("1.2.0").set("w:/shape", uints(&[1 << 40, 1 << 23]));
     t.accept("v12-quantized-of-2-pow-63", fits);
-    // The dimensions are not multiplied of a format that is not known.
+    // For an unknown format, the dimensions are not multiplied.
     let unknown = object(&[1 << 40, 1 << 40], "x", NONE);
     t.accept("unsupported-format--v12-huge-shape", v1("1.2.0", vec![("w", unknown)]));
 }
 
-/// A zstd vector of `u8`.
+/// Returns a compressed vector of `u8`.
 fn zstd_of(content: &[u8]) -> File {
     let frame = zstd_frame(content);
     let decoded = content.len() as u64;
@@ -112,7 +112,7 @@ fn whole_elements(t: &mut Table) {
     t.reject("whole-elements", "v11-complex64", v11, "unsupported-format--v12-unknown");
     let typed = sized("f32", &[2, 2], 15).set("w:data/type", text("x")).mark("w:data/length");
     t.reject("whole-elements", "v12-unknown-type", typed, "unsupported-type--v12-unknown");
-    // The elements of 1.1 are pairs, whatever `type` makes of them.
+    // In 1.1 the elements are pairs, whatever their `type` is.
     for (dtype, length) in
         [("complex64", 12), ("complex64", 4), ("complex64", 15), ("complex128", 8)]
     {
@@ -179,14 +179,14 @@ fn dense_size(t: &mut Table) {
     for (case, decoded) in [("less", 12), ("more", 20), ("nothing", 0), ("2-pow-40", 1 << 40)] {
         let file = dense_zstd("1.2.0").bad("w:data/uncompressed_length", uint(decoded));
         t.reject("dense-size", format!("v12-zstd-{case}"), file, "v12-zstd");
-        // An appended file keeps its version and may say what 1.2 asks for.
+        // An appended file keeps its version, and may have fields that 1.2 requires.
         let file = dense_zstd("1.1.0").bad("w:data/uncompressed_length", uint(decoded));
         t.reject("dense-size", format!("v11-zstd-{case}"), file, "v11-zstd-with-length");
     }
     t.accept("v11-zstd-with-length", dense_zstd("1.1.0"));
 }
 
-/// Products that fit in 64 bits where the bytes do not.
+/// Products that fit in 64 bits although the number of bytes does not.
 fn dense_size_overflow(t: &mut Table) {
     for (case, dtype, logical, shape, length) in [
         ("f64-wraps-to-0", "f64", "f64", 1 << 61, 0),

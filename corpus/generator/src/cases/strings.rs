@@ -5,7 +5,7 @@ use crate::base::{component, dense, dense_v0, empty_object, full, full_v0, ignor
 use crate::cbor::{chunked, map, marked, raw, text, text_of, uint};
 use crate::table::Table;
 
-/// Ways not to be UTF-8.
+/// Byte strings that are not UTF-8.
 const NOT_UTF8: [(&str, &[u8]); 13] = [
     ("overlong-nul", &[0xc0, 0x80]),
     ("overlong-slash", &[0xe0, 0x80, 0xaf]),
@@ -17,7 +17,7 @@ const NOT_UTF8: [(&str, &[u8]); 13] = [
     ("cut-in-3", &[b'a', 0xe2, 0x82]),
     ("cut-in-4", &[b'a', 0xf0, 0x9f, 0x98]),
     ("lone-continuation", &[b'a', 0x80, b'b']),
-    // Bytes that cancel each other, and what they are masked with, where they are taken in eights.
+    // Bytes that cancel each other, or that equal the mask, for a reader that checks eight bytes at once.
     ("eight-continuations", &[0x80; 8]),
     ("ff", &[0xff]),
     ("latin-1", b"caf\xe9 noir"),
@@ -78,7 +78,7 @@ fn utf8(t: &mut Table) {
     t.reject("cbor-utf8", "key-in-v01-entry", key, "v01-ignored-fields");
     let key = raw(&[0xa1, 0x61, 0xff, 0]);
     reject_ignored(t, "cbor-utf8", "key-of-ignored-map", IGNORED[1], (key, 1));
-    // A key that is known but for one byte.
+    // A key that differs from a known one in one byte.
     let known = dense("1.2.0").push("w:data", marked(text_of(b"digest\xff")), uint(0));
     t.reject("cbor-utf8", "known-key-and-ff", known, "v12-dense");
     for (name, path) in TEXTS {
@@ -100,7 +100,7 @@ fn utf8(t: &mut Table) {
 }
 
 fn chunks(t: &mut Table) {
-    // A character that two chunks share: both are UTF-8 only together.
+    // A character that is divided between two chunks. Only both chunks together are UTF-8.
     let cut: [(&str, &[u8], usize); 3] = [
         ("chunk-cuts-character", &[0x7f, 0x62, b'a', 0xc3, 0x61, 0xa9, 0xff], 1),
         ("second-chunk-is-bad", &[0x7f, 0x61, b'a', 0x61, 0xff, 0xff], 3),
@@ -168,7 +168,7 @@ fn interpreted_chunks(t: &mut Table) {
         t.reject("string-chunked", format!("v01-value-of-{name}"), file, "v01-all-fields");
     }
     for (map, path) in MAPS {
-        // An object and a component have to be right, for a reader that joins the chunks.
+        // For a reader that joins the chunks, the objects and components must be valid.
         let value = match map {
             "objects" => empty_object(),
             "components" => component("u8", 0, 0),

@@ -1,4 +1,4 @@
-//! Digests that are not those of the stored bytes, and those that no decoder here can verify.
+//! Digests that differ from those of the stored bytes, and digests that zten cannot verify.
 
 use crate::base::{
     DATA, DATA_CRC32C, DATA_SHA256, component, csr, dense, dense_object, dense_v0, dense_zstd,
@@ -9,13 +9,13 @@ use crate::file::File;
 use crate::table::Table;
 
 const RULE: &str = "digest-mismatch";
-/// SHA-256 of nothing.
+/// The SHA-256 of no bytes.
 const NOTHING: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-/// SHA-256 of 16 zeros.
+/// The SHA-256 of 16 zeros.
 const ZEROS: &str = "sha256:374708fff7719dd5979ec875d56cd2286f6d3cf7ec317a3b25632aab28ec37bb";
-/// SHA-256 of the data and the padding after it, up to 128.
+/// The SHA-256 of the data and of the padding after it, up to offset 128.
 const PADDED: &str = "sha256:b9aa2130ca7b8d3c0101f0843d054db9d06ac6f13bb7b5816f424e8ae1dc7b0d";
-/// SHA-256 of the frame that holds the data.
+/// The SHA-256 of the frame with the data.
 const FRAME: &str = "sha256:d44f6d930d97d69b38dfbabab3fd264aacb953b54a4462bb4ffc2c7b317b5230";
 
 pub(crate) fn cases(t: &mut Table) {
@@ -30,7 +30,7 @@ pub(crate) fn cases(t: &mut Table) {
     uninterpreted(t);
 }
 
-/// CRC-32C, bit by bit.
+/// Computes CRC-32C, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     let bits = |crc: u32| {
         (0..8).fold(crc, |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 })
@@ -42,7 +42,7 @@ fn crc(bytes: &[u8]) -> String {
     format!("crc32c:{:08x}", crc32c(bytes))
 }
 
-/// The same with the digit at `at` (from the end, if negative) made another.
+/// Returns the same digest with another digit at `at`, which counts from the end if it is negative.
 fn other(digest: &str, at: usize) -> String {
     let mut digits: Vec<char> = digest.chars().collect();
     digits[at] = if digits[at] == '0' { '1' } else { '0' };
@@ -90,7 +90,7 @@ fn one_component(t: &mut Table, host: &str) {
         ("crc32c-digits-reversed", format!("crc32c:{reversed}")),
         ("crc32c-little-endian", format!("crc32c:{:08x}", crc32c(&DATA).swap_bytes())),
         ("crc32c-without-last-inversion", format!("crc32c:{:08x}", !crc32c(&DATA))),
-        // CRC-32 as of zip, by the same 16 bytes.
+        // The CRC-32 that zip uses, of the same 16 bytes.
         ("crc32c-that-is-crc32", "crc32c:1810ac76".to_owned()),
     ] {
         let neighbor = if case.starts_with("sha") { &sha } else { &crc_name };
@@ -116,7 +116,7 @@ fn zstd(host: &str) -> File {
     }
 }
 
-/// Over the stored bytes, and not the decoded ones.
+/// The digest covers the stored bytes, not the decoded ones.
 fn compressed(t: &mut Table, host: &str) {
     let of = |sum: &str| digest(host, zstd(host), sum);
     for (case, right, wrong) in [
@@ -213,7 +213,7 @@ fn in_every_component(t: &mut Table) {
     }
 }
 
-/// Big-endian data of 0.1 is summed as it is stored.
+/// The digest of big-endian data in 0.1 covers the bytes as they are stored.
 fn swapped(t: &mut Table) {
     let big: Vec<u8> = DATA.chunks(4).flat_map(|word| word.iter().rev().copied()).collect();
     let of = |sum: &str| {

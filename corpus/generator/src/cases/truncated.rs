@@ -52,7 +52,7 @@ fn at_the_end(t: &mut Table) {
     t.reject(RULE, "key-without-value-at-end", value, "v12-ignored-fields");
     let value = ignored_v0().set("#0/x", last(marked_at(0, raw(&[]))));
     t.reject(RULE, "v01-key-without-value-at-end", value, "v01-ignored-fields");
-    // Where the first entry or the break should be: in the first entry.
+    // The first entry is in the position of the break, and is marked.
     let root = v0(vec![last(marked_at(0, raw(&[])))]).head("", Head::Indefinite);
     t.reject(RULE, "v01-indefinite-root-without-break", root, "v01-empty");
     let root = File::v1(marked_at(1, raw(&[0xbf])));
@@ -64,7 +64,7 @@ fn at_the_end(t: &mut Table) {
     t.reject(RULE, "v12-indefinite-root-without-break", root, "v12-dense");
 }
 
-/// Strings that claim more bytes than there are, somewhere before the end.
+/// Strings that claim more bytes than there are, before the end of the manifest.
 fn claims(t: &mut Table) {
     let claims = [
         ("2-pow-32", 1 << 32),

@@ -26,7 +26,7 @@ fn formats(t: &mut Table) {
     t.accept("unsupported-format--v11-unknown", dense("1.1.0").set("w:/format", text("ragged")));
 }
 
-/// 0.1 entries that no decoder here can read.
+/// 0.1 entries that zten cannot read.
 fn entries(t: &mut Table) {
     let entry = |field: &str, value: &str| dense_v0().set(&format!("#0/{field}"), text(value));
     for (case, value) in
@@ -42,14 +42,14 @@ fn entries(t: &mut Table) {
     }
     let format = entry("layout", "sparse").set("#0/sparse_format", text("csr"));
     opens(t, "unsupported-layout", "sparse-with-format", format);
-    // The size of what is not known is not validated.
+    // The size of an unknown type is not validated.
     let size = entry("layout", "sparse").set("#0/size", uint(15));
     opens(t, "unsupported-layout", "any-size", size);
     let size = entry("dtype", "float8").set("#0/shape", uints(&[7]));
     opens(t, "unsupported-dtype", "any-size", size);
 }
 
-/// Accepts a 0.1 file whose content ends in `why`.
+/// Accepts a 0.1 file whose content cannot be read because of `why`.
 fn opens(t: &mut Table, why: &'static str, case: &str, file: File) {
     t.opens_only(format!("{why}--v01-{case}"), file, why);
 }

@@ -1,4 +1,4 @@
-//! Generation 2: each rule, and the smallest change that breaks it.
+//! Generation 2: the smallest change that breaks each rule.
 
 mod canonical;
 mod container;
@@ -42,7 +42,7 @@ fn accepted(t: &mut Table) {
     t.accept_v2("csr", csr());
     t.accept_v2("coo", coo());
     t.accept_v2("depth-32", full().set("attributes", fields([("a", nested(30))])));
-    // Within what has no items there is no level.
+    // An item without nested items adds no level.
     let around = |inner| (0..30).fold(inner, |inner, _| array(vec![inner]));
     let nothing = fields([("a", around(array(vec![]))), ("b", around(map(vec![])))]);
     t.accept_v2("depth-32-around-nothing", full().set("attributes", nothing));
@@ -101,14 +101,14 @@ fn dense_named(name: &str) -> FileV2 {
     file(vec![(name, object(&[1], "dense", vec![("data", part("u8", 4096, 1))]))]).blob(4096, &[1])
 }
 
-/// Two objects with their data there.
+/// Returns two objects with their data in these blobs.
 fn two(first: (u64, u64), second: (u64, u64)) -> FileV2 {
     let dense =
         |(offset, length)| object(&[length], "dense", vec![("data", part("u8", offset, length))]);
     file(vec![("v", dense(first)), ("w", dense(second))]).blob(4096, &[1; 32]).start(12288)
 }
 
-/// A part whose blob is the manifest itself, of as many bytes as it has.
+/// Returns a file with a part whose blob is the manifest itself, with its length.
 fn manifest_as_part() -> FileV2 {
     let of = |length| {
         file(vec![("w", object(&[length], "dense", vec![("data", part("u8", 8192, length))]))])

@@ -1,4 +1,4 @@
-//! Fields of the right type whose value is none that the tables list.
+//! Fields of the right type with a value that the tables do not list.
 
 use crate::base::{
     DATA, component, dense, dense_object, dense_v0, dense_zstd, entry, full, full_v0, v0, v1,
@@ -176,7 +176,7 @@ fn logical_types(t: &mut Table) {
             t.reject("type-storage", case, file, &format!("{prefix}-type-{logical}"));
         }
     }
-    // A dtype of 1.1 that is a logical type itself is not made another by `type`.
+    // A dtype of 1.1 that is itself a logical type does not become another one by `type`.
     let twice = full("1.1.0").set("w:data/dtype", text("f8_e4m3"));
     let twice = twice.bad("w:data/type", text("f8_e5m2"));
     t.reject("type-storage", "v11-f8_e5m2-on-f8_e4m3", twice, "v11-all-fields");
@@ -189,14 +189,14 @@ fn logical_types(t: &mut Table) {
     t.accept("unsupported-type--v12-storage-type-on-another", unknown);
     let unknown = dense("1.1.0").set("w:data/type", text("Complex64"));
     t.accept("unsupported-type--v11-other-case", unknown);
-    // In 1.2 the dtype would be a type itself.
+    // In 1.2 this dtype would be a type.
     for dtype in ["complex64", "complex128", "f8_e4m3", "f8_e5m2"] {
         let unknown = dense("1.1.0").set("w:data/type", text("complex28"));
         let unknown = unknown.set("w:data/dtype", text(dtype));
         t.accept(format!("unsupported-type--v11-on-{dtype}"), unknown);
     }
     t.accept("unsupported-type--v12-empty", dense("1.2.0").set("w:data/type", text("")));
-    // The shape says nothing of a type that is not known.
+    // For an unknown type, the shape does not determine the size.
     let packed = dense("1.2.0").set("w:data/type", text("int4")).set("w:/shape", uints(&[32]));
     t.accept("unsupported-type--v12-other-size", packed);
 }

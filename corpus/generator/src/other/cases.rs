@@ -1,4 +1,4 @@
-//! The cases: files that break one rule, and those that they are changes of.
+//! The cases: files that break one rule, and the valid files from which they are made.
 
 mod gguf;
 mod gguf_model;
@@ -14,7 +14,7 @@ mod torch_stream;
 
 use super::Case;
 
-/// Every case.
+/// Returns every case.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Cases::default();
     safetensors::all(&mut cases);

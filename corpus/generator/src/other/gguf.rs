@@ -1,9 +1,9 @@
-//! GGUF, version 3, in both byte orders.
+//! Writers of GGUF, version 3, in both byte orders.
 
 /// Defines functions that write numbers with the method `$to_bytes`.
 macro_rules! parts {
     ($to_bytes:ident) => {
-        /// A text with its length in front.
+        /// Returns a text, with its length before it.
         pub fn text(text: impl AsRef<[u8]>) -> Vec<u8> {
             let text = text.as_ref();
             [&(text.len() as u64).$to_bytes(), text].concat()
@@ -40,7 +40,7 @@ macro_rules! parts {
 
 parts!(to_le_bytes);
 
-/// The parts of big-endian files.
+/// The same functions for big-endian files.
 pub mod big_endian {
     parts!(to_be_bytes);
 }

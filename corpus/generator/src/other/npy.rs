@@ -1,6 +1,6 @@
-//! NumPy files.
+//! Writers of NumPy files.
 
-/// A file of version 1.0.
+/// Returns a file of version 1.0.
 pub fn file(descr: &str, columns_first: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let order = if columns_first { "True" } else { "False" };
     versioned(
@@ -10,7 +10,7 @@ pub fn file(descr: &str, columns_first: bool, shape: &str, data: &[u8]) -> Vec<u
     )
 }
 
-/// A file of a version, and of a header in any words.
+/// Returns a file of `version` with any text as its header.
 pub fn versioned(version: u8, literal: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY".to_vec();
     bytes.extend([version, 0]);

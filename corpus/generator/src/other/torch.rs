@@ -1,38 +1,38 @@
-//! Checkpoints of PyTorch: pickles, put together of the instructions that PyTorch writes, and archives of them.
+//! Writers of PyTorch checkpoints: pickles, composed of the instructions that PyTorch writes, and archives with them.
 
 use super::zip::{Archive, Member};
 
-/// A number of one byte.
+/// Returns a number of one byte.
 pub fn int(number: u8) -> Vec<u8> {
     vec![b'K', number]
 }
 
-/// A text.
+/// Returns a text.
 pub fn text(text: &str) -> Vec<u8> {
     [b"X", &u32::try_from(text.len()).unwrap().to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A global.
+/// Returns a global.
 pub fn global(module: &str, name: &str) -> Vec<u8> {
     format!("c{module}\n{name}\n").into_bytes()
 }
 
-/// A tuple.
+/// Returns a tuple.
 pub fn tuple(items: &[Vec<u8>]) -> Vec<u8> {
     [&b"("[..], &items.concat(), b"t"].concat()
 }
 
-/// A tuple of numbers.
+/// Returns a tuple of numbers.
 pub fn numbers(numbers: &[u8]) -> Vec<u8> {
     tuple(&numbers.iter().copied().map(int).collect::<Vec<_>>())
 }
 
-/// The result of a function.
+/// Returns the result of calling a global.
 pub fn call(module: &str, name: &str, args: &[Vec<u8>]) -> Vec<u8> {
     [global(module, name), tuple(args), b"R".to_vec()].concat()
 }
 
-/// An ordered dictionary without items.
+/// Returns an ordered dictionary without items.
 pub fn ordered() -> Vec<u8> {
     call("collections", "OrderedDict", &[])
 }

@@ -1,6 +1,6 @@
-//! Zip archives, as far as NumPy writes them.
+//! Writers of zip archives, with as many features as NumPy uses.
 
-/// A member, and what is said of it.
+/// A member, with the claims of its headers.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// The name.
@@ -13,15 +13,15 @@ pub struct Member {
     pub method: u16,
     /// The flags.
     pub flags: u16,
-    /// The checksum that is said to be its own.
+    /// The checksum that the headers claim.
     pub crc: u32,
-    /// Bytes that decompressing it is said to give.
+    /// The decompressed size that the headers claim.
     pub size: u32,
-    /// Extra fields, in both places.
+    /// The extra fields of both headers.
     pub extra: Vec<u8>,
-    /// Bytes behind it.
+    /// Bytes after the content of the member.
     pub behind: Vec<u8>,
-    /// The comment behind its entry in the directory.
+    /// The comment of the member in the directory.
     pub comment: Vec<u8>,
     /// The internal and the external file attributes of the central directory. The upper half of the external attributes
     /// is a Unix mode, and the lower byte is the attributes of MS-DOS.
@@ -29,7 +29,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// One that is stored.
+    /// Returns a member that is stored.
     pub fn stored(name: &str, content: &[u8]) -> Self {
         let none = Vec::new;
         Self {
@@ -47,7 +47,7 @@ impl Member {
         }
     }
 
-    /// One that is deflated: a block that is not compressed.
+    /// Returns a member that is deflated, as a block that is not compressed.
     pub fn deflated(name: &str, content: &[u8]) -> Self {
         let length = u16::try_from(content.len()).unwrap();
         let mut packed = vec![1];
@@ -97,7 +97,7 @@ impl Member {
     }
 }
 
-/// An archive, in its parts.
+/// An archive in parts.
 #[derive(Clone, Debug)]
 pub struct Archive {
     /// The members, one after the other.
@@ -141,7 +141,7 @@ pub fn end(members: usize, length: usize, start: usize) -> Vec<u8> {
     .concat()
 }
 
-/// CRC-32 of zip.
+/// Computes the CRC-32 of zip.
 pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

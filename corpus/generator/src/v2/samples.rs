@@ -1,4 +1,4 @@
-//! The small right files of generation 2 that cases start from.
+//! The small valid files of generation 2 that cases start from.
 
 use twox_hash::{XxHash3_64, XxHash64};
 
@@ -80,7 +80,7 @@ pub fn sharded() -> FileV2 {
         .set("w:data/shard", text("s"))
 }
 
-/// An array of arrays, that many, around 0.
+/// Returns `depth` nested arrays around 0.
 pub fn nested(depth: usize) -> Item {
     (0..depth).fold(uint(0), |inner, _| array(vec![inner]))
 }
@@ -108,7 +108,7 @@ pub fn table(entries: &[(usize, usize)], descriptor: u8) -> Vec<u8> {
     bytes
 }
 
-/// A dense object `w` of that many `u8`, stored so.
+/// Returns a dense object `w` of `length` elements of `u8`, stored as the bytes `stored`.
 pub fn encoded(length: u64, stored: &[u8]) -> FileV2 {
     let data = fields([
         ("blob", uints(&[4096, stored.len() as u64])),

@@ -48,7 +48,7 @@ pub(crate) struct Cat {
     /// Print one JSON document, its elements nested as the shape is; NaN and infinities are {"$float":"NaN"} and so on
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// Print a part, in NumPy's notation: start:stop, start:stop:step or an index for each dimension, and
+    /// Print a part of the elements, in NumPy's notation: start:stop, start:stop:step or an index for each dimension, and
     /// ... for all dimensions between; steps are positive. If the component is compressed in frames (generation 2),
     /// only the frames of the part are decoded, and the digest is not verified
     #[arg(long, value_name = "0:10,:", allow_hyphen_values = true)]

@@ -29,7 +29,7 @@ Exit status:
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Check {
-    /// Files to check, or folders with -r; - reads standard input
+    /// Check these files, or with -r the files in these folders; - reads standard input
     #[arg(required_unless_present = "files_from", value_name = "FILE")]
     #[serde(skip)]
     pub(crate) files: Vec<PathBuf>,
@@ -45,11 +45,11 @@ pub(crate) struct Check {
     /// Accept named files of kinds that hold no tensors, such as text and images, as -r does in folders
     #[arg(long)]
     pub(crate) any_kind: bool,
-    /// Check the files named in LIST, one a line; - reads standard input
+    /// Check the files that LIST names, one on each line; - reads standard input
     #[arg(long, value_name = "LIST")]
     #[serde(skip)]
     pub(crate) files_from: Option<PathBuf>,
-    /// End each name in LIST with NUL instead of a line end
+    /// Read names that end with NUL instead of a line end from LIST
     #[arg(short = '0', long, requires = "files_from")]
     pub(crate) null: bool,
     /// Print the numbers of files by verdict and by broken rule, and the numbers of skipped entries
@@ -74,7 +74,7 @@ pub(crate) struct Check {
     /// Exit with 0 if files need unsupported features, and none is invalid
     #[arg(long)]
     pub(crate) allow_unsupported: bool,
-    /// Print one JSON object a line for each file
+    /// Print one JSON object for each file, each on one line
     #[arg(long)]
     pub(crate) json: bool,
     /// Print one SARIF 2.1.0 document, with a result for each finding

@@ -27,7 +27,7 @@ pub(crate) struct Convert {
     #[arg(value_name = "OUT")]
     #[serde(with = "super::os_path")]
     pub(crate) output: PathBuf,
-    /// Write this format to standard output, or to a file with another suffix
+    /// Write this format, to standard output or to a file with another suffix
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<OutFormat>,
     /// Write a .zt file of this generation (default: 1.2)
@@ -83,11 +83,11 @@ pub(crate) struct Convert {
     #[arg(long)]
     pub(crate) saturate: bool,
     /// Choose how tensors with the same elements in shared storage are written: each tensor (copy), or the first only, and
-    /// the names of the others as attributes (keep-first). Without this option each is written, unless the output of shared
-    /// storage would have more than four times its bytes
+    /// the names of the others as attributes (keep-first). Without this option each tensor is written, unless the
+    /// output would have more than four times the bytes of the shared storage
     #[arg(long, value_name = "HOW")]
     pub(crate) tied: Option<Tied>,
-    /// Set an attribute of the file to a JSON value, or to text if the value is no JSON; may be given more than once
+    /// Set an attribute of the file to a JSON value, or to text if the value is not JSON; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = Set::check)]
     pub(crate) set: Vec<String>,
     /// Drop the attributes of the file, and those of dense and sparse tensors; --set adds new attributes
@@ -99,7 +99,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "SIZE", value_parser = shard_size, conflicts_with = "canonical")]
     pub(crate) shard_size: Option<u64>,
     /// Begin the data of a .safetensors file at a multiple of this power of two. The format has no gaps, so tensors whose
-    /// lengths are multiples of it come first, and begin at multiples of it, too
+    /// lengths are multiples of this number come first, and also begin at multiples of this number
     #[arg(long, value_name = "BYTES", value_parser = align)]
     pub(crate) align: Option<u32>,
     /// Print nothing if OUT is written, except which tensors are left out

@@ -16,7 +16,7 @@ pub(crate) struct Edit {
     #[arg(value_name = "FILE")]
     #[serde(with = "super::os_path")]
     pub(crate) file: PathBuf,
-    /// Set an attribute of the file to a JSON value (in a safetensors file, a string), or to text if the value is no JSON. In a
+    /// Set an attribute of the file to a JSON value (in a safetensors file, a string), or to text if the value is not JSON. In a
     /// GGUF file the value keeps the type that it has; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = Set::check, group = "edits")]
     pub(crate) set: Vec<String>,

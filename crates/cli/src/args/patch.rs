@@ -101,7 +101,7 @@ pub(crate) struct PatchApply {
 /// `zten patch verify`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct PatchVerify {
-    /// Compare this file with what the first patch was made of
+    /// Check the patches against this file
     #[arg(value_name = "OLD")]
     #[serde(with = "os_path")]
     pub(crate) old: PathBuf,

@@ -104,8 +104,8 @@ fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
         there.push("…".to_owned());
     }
     let there = match there.join(", ") {
-        none if none.is_empty() => "there is none".to_owned(),
-        some => format!("there are {some}"),
+        none if none.is_empty() => "none".to_owned(),
+        some => some,
     };
     match role {
         Some(role) => {
@@ -113,9 +113,9 @@ fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
             let near = nearest(role, roles, 0.8);
             let near = near.map(|near| format!("; did you mean {}?", escape::role(near)));
             let near = near.unwrap_or_default();
-            format!("{name} has no component {}: {there}{near}", escape::role(role))
+            format!("{name} has no component {}, expected {there}{near}", escape::role(role))
         }
-        None => format!("{name} has several components: choose one with --component; {there}"),
+        None => format!("{name} has several components ({there}): choose one with --component"),
     }
 }
 

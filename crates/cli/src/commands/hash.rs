@@ -82,7 +82,7 @@ fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem
         if file.length > most {
             let length = file.length;
             return Err(unusable(format!(
-                "list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
+                "the list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
             )));
         }
         let mut text = Vec::new();
@@ -109,7 +109,7 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     let shown = escape::path(&remote::shown(list));
     if list.as_os_str() == "-" || remote::is_remote(list) {
         return Err(format!(
-            "{shown}: name the files too: only a list in a folder says where they are"
+            "{shown}: give the files, too: only a list in a folder says where the files are"
         ));
     }
     let most = args.strictness.options().limit().manifest();
@@ -117,7 +117,7 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     let (file, length) = zten::source::open_regular(list).map_err(|error| failed(&error))?;
     if length > most {
         return Err(format!(
-            "{shown}: list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
+            "{shown}: the list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
         ));
     }
     let mut text = Vec::new();
@@ -126,7 +126,9 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     let paths =
         paths.map_err(|why| format!("{shown}: {why}: give the files to compare with the list"))?;
     if paths.is_empty() {
-        return Err(format!("{shown}: the list names no file: give the file to compare with it"));
+        return Err(format!(
+            "{shown}: the list names no file: give the file to compare with the list"
+        ));
     }
     // A list may come from anyone, so it does not choose which servers get requests.
     let is_elsewhere = |path: &&String| *path == "-" || remote::is_remote(path.as_ref());
@@ -292,7 +294,9 @@ impl<'a> Hashed<'a> {
             let entries = list.entries().len();
             let same = entries.saturating_sub(changed).saturating_sub(missing);
             let path = escape::path(&remote::shown(&self.archive.path));
-            write!(app.out, "{path}: {same} of {entries} components match")?;
+            let (noun, verb) =
+                if entries == 1 { ("component", "matches") } else { ("components", "match") };
+            write!(app.out, "{path}: {same} of {entries} {noun} {verb}")?;
             if differences.is_empty() {
                 return writeln!(app.out);
             }
@@ -305,11 +309,12 @@ impl<'a> Hashed<'a> {
 fn no_content(file: &Path, archive: &TensorFile, error: &NoContentDigest) -> Problem {
     let advice = match error {
         NoContentDigest::Undigested(_) | NoContentDigest::WeakPart(_) => {
-            "; `zten convert --to 2 --digest sha256` writes a file that has one"
+            Some("`zten convert --to 2 --digest sha256` writes a file that has a content digest.")
         }
-        _ => "",
+        _ => None,
     };
-    Problem::inexpressible(file, &format!("{error}{advice}")).named(archive, error.location())
+    let problem = Problem::inexpressible(file, error).named(archive, error.location());
+    problem.advising(advice)
 }
 
 /// Returns the content digest of a verified file.

@@ -23,8 +23,9 @@ pub(crate) use crate::source::handle::TensorFile;
 use crate::source::handle::{Finder, Handle, ShardHandle};
 use crate::source::remote::{Remote, is_remote};
 
-/// Advice about a link that is not followed, in addition to `--follow`.
-const REPLACE_LINK: &str = "Or put the file itself in its place.";
+/// Advice about a link that is not followed.
+const REPLACE_LINK: &str =
+    "`--follow` follows the link. Or put the file itself in the place of the link.";
 
 /// An open file. No byte of it has been read, unless it is a stream.
 pub(crate) struct Opened {
@@ -171,8 +172,7 @@ fn open_root(
             Err(error) => {
                 let problem = match error.to_string().strip_prefix(IS_LINK) {
                     Some(target) => {
-                        let target = format!("{target}; `--follow` follows it");
-                        let error = root.linked(want.name(), &target, REPLACE_LINK);
+                        let error = root.linked(want.name(), target, REPLACE_LINK);
                         Problem::format_error(path, &error, Some(format))
                     }
                     None => Problem::io(path, &error),

@@ -24,7 +24,7 @@ pub(crate) trait Fold: Clone {
     fn add(&mut self, other: &Self);
 }
 
-/// Tensors of one kind whose names differ only in numbers.
+/// A line of a listing: one tensor, or several tensors with equal data (such as dtype and shape) whose names differ only in numbers.
 pub(crate) struct Leaf<'a, T> {
     /// The common name, with the numbers in braces: `layers.{0..31}.weight`.
     pub(crate) name: Cow<'a, str>,

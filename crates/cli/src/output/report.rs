@@ -135,7 +135,9 @@ impl Problem {
     pub(crate) fn reading(file: &Path, archive: &TensorFile, error: &Error) -> Self {
         let mut finding = Finding::reading(archive.manifest(), error);
         if error.kind() == Unsupported::Shard && remote::has_query(file) {
-            finding.sentence.push_str(": shards are not fetched, because the query of the URL may be a signature for this file only");
+            finding.advice = Some(
+                "Shards are not fetched, because the query of the URL may be a signature for this file only.",
+            );
         }
         Self::found(file, finding)
     }
@@ -145,14 +147,24 @@ impl Problem {
         Self::found(file, Finding { format, ..Finding::from_error(error) })
     }
 
-    /// Creates the problem of a valid file that cannot be converted, because the output format cannot hold its content.
+    /// Creates the problem of a valid file for which the command cannot do what the user asked for.
     pub(crate) fn inexpressible(file: &Path, sentence: &impl fmt::Display) -> Self {
         Self::new(file, Verdict::Error, sentence.to_string())
     }
 
-    /// Returns the problem with `name` as the object in which it is.
-    pub(crate) fn in_object(mut self, name: Option<String>) -> Self {
-        self.finding.object = name;
+    /// Creates the problem of a valid file that cannot be converted, because the output cannot hold the tensor `object`, or the
+    /// file as a whole if `object` is `None`.
+    pub(crate) fn unwritable(
+        file: &Path,
+        object: Option<&str>,
+        sentence: &dyn fmt::Display,
+    ) -> Self {
+        Self::found(file, Finding::unwritable(object, sentence))
+    }
+
+    /// Returns the problem with advice for its cause, which is printed after the place.
+    pub(crate) fn advising(mut self, advice: Option<&'static str>) -> Self {
+        self.finding.advice = advice.or(self.finding.advice);
         self
     }
 

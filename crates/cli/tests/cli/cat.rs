@@ -21,7 +21,7 @@ fn elements(output: Output) -> Value {
 }
 
 #[test]
-fn text_and_json() {
+fn elements_are_printed_as_text_and_json() {
     let text = succeeded_text(in_corpus(&["cat", DENSE, "t_f32"]));
     assert_eq!(text, "[[-1.25, -0.75, -0.25],\n [0.25, 0.75, 1.25]]\n");
     let found = elements(in_corpus(&["cat", DENSE, "t_f32", "--json"]));
@@ -129,7 +129,7 @@ fn dots_in_slices() {
     assert_eq!(elements(slice("...")), json!([[-1.25, -0.75, -0.25], [0.25, 0.75, 1.25]]));
     for (wrong, why) in [
         ("...,...", "--slice: ... is allowed only once"),
-        ("0,...,0,0", "--slice: 3 dimensions given, the shape has 2"),
+        ("0,...,0,0", "--slice: 3 dimensions given, but the shape has 2"),
         ("....", "--slice: \"....\" is not a number"),
     ] {
         let complaint = failed(slice(wrong), 2);
@@ -194,7 +194,7 @@ fn digits_of_narrow_floats() {
 /// Checks slices of a component of many chunks: a raw one, of which only parts are read, and one with a digest, which is
 /// read whole.
 #[test]
-fn slices_of_something_larger() {
+fn slices_of_an_array_larger_than_memory() {
     const ROWS: usize = 700;
     const COLUMNS: usize = 301;
     let data: Vec<u8> =
@@ -253,14 +253,14 @@ fn slices_of_something_larger() {
 }
 
 #[test]
-fn choosing() {
+fn patterns_choose_objects() {
     let by_index = succeeded_text(in_corpus(&["cat", DENSE, "--index", "3"]));
     assert_eq!(by_index, succeeded_text(in_corpus(&["cat", DENSE, "t_f32"])));
     let indptr = ["cat", "accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "indptr"];
     assert_eq!(succeeded_text(in_corpus(&indptr)), "[0, 2, 2, 4]\n");
     let complaint = |args: &[&str]| failed(in_corpus(&[&["cat"], args].concat()), 2);
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32"]);
-    let wanted = "\"csr_f32\" has several components: choose one with --component; there are indices, indptr, values\n";
+    let wanted = "\"csr_f32\" has several components (indices, indptr, values): choose one with --component\n";
     assert!(roles.ends_with(wanted), "{roles}");
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "data"]);
     assert!(roles.contains("no component data"), "{roles}");

@@ -11,7 +11,7 @@ fn one_message_for_each() {
     let file = "reject/blob-alignment--v12-72.zt";
     let output = in_corpus(&["check", file]);
     let message = "reject/blob-alignment--v12-72.zt: component offset 72 is not a multiple of 64 \
-        (4096 in 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  \
+        (4096 in generation 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  \
         Write the file again with a program that follows the specification.\n";
     assert_eq!(ended(&output), (Some(1), message, ""));
 
@@ -47,7 +47,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
 }
 
 #[test]
-fn manifest_only_is_not_good() {
+fn manifest_only_never_says_valid() {
     let file = "reject/bool-value--v12-2-first.zt";
     let text = succeeded_text(in_corpus(&["check", "--manifest-only", file]));
     assert_eq!(text, format!("{file}: manifest valid (1.2, 1 tensor, 1 component)\n"));
@@ -56,7 +56,7 @@ fn manifest_only_is_not_good() {
 }
 
 #[test]
-fn padding_is_validated_where_it_is_asked_for() {
+fn padding_is_validated_on_request() {
     let file = "reject/canonical-padding--byte-ff.zt";
     let valid = succeeded_text(in_corpus(&["check", file]));
     assert!(valid.starts_with(&format!("{file}: valid (")), "{valid}");
@@ -105,7 +105,7 @@ fn limits_name_the_option_that_raises_them() {
         let complaint = failed(in_corpus(&["check", &format!("--limit={limit}=1"), file]), 1);
         assert!(complaint.contains(&format!("(--limit {limit}=SIZE)\n")), "{complaint}");
     }
-    // This limit can be lowered alone.
+    // `decoded-total` can be lowered without lowering another limit, so the message names only this option.
     let output = in_corpus(&["check", "reject/limit-depth--arrays-in-root.zt"]);
     assert!(
         both_streams(&output).contains("limit-depth") && !both_streams(&output).contains("--limit")
@@ -120,7 +120,7 @@ fn limits_name_the_option_that_raises_them() {
 }
 
 #[test]
-fn broken_rules_come_before_what_is_not_supported() {
+fn broken_rules_come_before_unsupported_features() {
     let checksum = [("checksum", text("crc32c:00000000"))];
     let unknown = |name| entry(name, "float8", &[8], (64, 8), &[]);
     let broken = entry("broken", "float32", &[2], (128, 8), &checksum);
@@ -143,7 +143,7 @@ fn broken_rules_come_before_what_is_not_supported() {
 /// Checks that the first object with an error in the order of the file is reported and the others are counted, for one file
 /// and for many.
 #[test]
-fn what_is_wrong_with_other_objects_is_counted() {
+fn errors_of_other_objects_are_counted() {
     let checksum = [("checksum", text("crc32c:00000000"))];
     let names: Vec<String> = (0..12).map(|number| format!("damaged {number}")).collect();
     let mut entries = vec![entry("u", "float8", &[8], (64, 8), &[])];
@@ -180,7 +180,7 @@ fn what_is_wrong_with_other_objects_is_counted() {
 
 /// Checks that the number of other objects is null if they were not checked.
 #[test]
-fn other_objects_may_not_have_been_looked_at() {
+fn a_message_says_if_objects_were_not_checked() {
     let more = |args: &[&str]| {
         let output = in_corpus(&[&["check", "--json"], args].concat());
         json_lines(&output.stdout)[0]["more"].clone()
@@ -196,7 +196,7 @@ fn other_objects_may_not_have_been_looked_at() {
 }
 
 #[test]
-fn digests_that_cannot_be_verified_are_no_success() {
+fn unverifiable_digests_are_not_valid() {
     let digest = [("digest", text("md5:00"))];
     let component = raw("u8", 64, 4, &digest);
     let objects = [("w", object("dense", &[4], &[("data", component)]))];
@@ -246,7 +246,7 @@ fn names_are_escaped_and_cut() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn output_that_cannot_be_written_is() {
+fn output_that_cannot_be_written_is_an_error() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = command().arg("explain").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

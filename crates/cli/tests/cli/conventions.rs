@@ -149,7 +149,7 @@ fn other_shapes_stay_plain() {
     assert!(failed(zten(["cat", path, "p"]), 2).contains("no tensor named \"p\""));
 }
 
-/// Checks that `diff` compares bit widths and group sizes.
+/// Checks that `diff` compares bit widths and group sizes, and reports their differences.
 #[test]
 fn another_quantization_is_said() {
     let compared = zten(["diff", &case("gptq-4"), &case("gptq-8")]);
@@ -157,8 +157,8 @@ fn another_quantization_is_said() {
     assert!(text.contains("layout GPTQ 4 bits [32] -> GPTQ 8 bits [32]"), "{text}");
 }
 
-/// A quantized tensor becomes one object of a zTensor file, and `convert` back restores the file, byte by byte. `--plain` keeps the
-/// tensors, and a tensor that has no form keeps them with a note.
+/// A quantized tensor becomes one object of a zTensor file, and converting back restores the file, byte by byte. With `--plain` its
+/// tensors stay plain tensors. Tensors for which zTensor has no form stay plain, too, with a note.
 #[test]
 fn quantized_tensors_are_written_as_objects_and_restored() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,9 +171,9 @@ fn quantized_tensors_are_written_as_objects_and_restored() {
         ("gptq-8", "2", "zt.quant_group/1"),
         ("packed-4-zero-point", "2", "zt.quant_group/1"),
         ("int8-zero-point", "2", "zt.quant_group/1"),
-        ("gptq-4-g-idx", "2", "its groups are in another order (g_idx)"),
-        ("mxfp4", "1.2", "1.2 has no scales that are exponents"),
-        ("nf4", "2", "a group has no table of values"),
+        ("gptq-4-g-idx", "2", "the groups are not in ascending order (g_idx)"),
+        ("mxfp4", "1.2", "generation 1.2 has no scales that are exponents"),
+        ("nf4", "2", "a quantized group of zTensor has no table of values"),
     ] {
         for (mode, option) in [(&[][..], None), (&["--no-sandbox"], None), (&[], Some("--plain"))] {
             let file = case(name);
@@ -191,8 +191,8 @@ fn quantized_tensors_are_written_as_objects_and_restored() {
     }
 }
 
-/// Objects are written in the canonical form and in shards, their tensors can be renamed, and two objects are not restored to tensors of
-/// one name.
+/// Objects can be written in canonical form and in shards, and their tensors can be renamed. Two objects whose tensors would have
+/// equal names are not restored.
 #[test]
 fn objects_are_written_with_other_options() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,19 +212,19 @@ fn objects_are_written_with_other_options() {
     assert!(!convert(&["--rename", "s/^layer/block/"]));
     let listed = succeeded_text(zten(["ls", "--plain", &back]));
     assert!(listed.contains("block.proj.weight_packed"), "{listed}");
-    // A pattern that leaves out one of the tensors keeps the others as they are.
+    // If a pattern leaves out one tensor of a group, the other tensors stay plain.
     let text = succeeded_text(zten([
         "convert", "--force", "--to", "2", "--except", "*_scale", &file, &zt,
     ]));
-    assert!(text.contains("not all of its tensors are written"), "{text}");
+    assert!(text.contains("not all tensors of the group are written"), "{text}");
     assert!(!convert(&["--except", "*_scale"]));
-    // A new name of the object is the new name of its tensors.
+    // The new name of the object determines the names of the tensors that are restored from it.
     let rename = ["--rename", "layer.proj.weight=y"];
     succeeded_text(zten(["convert", "--force", "--to", "2", &file, &zt]));
     succeeded_text(zten([&["convert", "--force", &zt, &back][..], &rename].concat()));
     let listed = succeeded_text(zten(["ls", "--plain", &back]));
     assert!(listed.contains("y_packed") && listed.contains("y_shape"), "{listed}");
-    // Casting applies to tensors, so they stay.
+    // `--dtype` converts single tensors, so the groups stay plain.
     let text = succeeded_text(zten(["convert", "--force", "--dtype", "f16", &case("gptq-4"), &zt]));
     assert!(text.contains(", 3 tensors,"), "{text}");
     let contradiction = zten(["convert", "--plain", "--dequantize", &file, &zt]);

@@ -47,7 +47,7 @@ pub(super) fn expected_rule(file: &str) -> Option<&'static str> {
 const OPENS_ONLY: &str = include_str!("../../../../corpus/accept/opens-only.tsv");
 
 #[test]
-fn reports_what_only_the_writer_knows() {
+fn rules_of_writers_are_reported() {
     let files = accepted();
     let unsupported: Vec<_> =
         files.iter().filter_map(|file| Some((file.as_str(), expected_rule(file)?))).collect();

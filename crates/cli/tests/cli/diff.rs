@@ -83,7 +83,7 @@ fn each_kind_of_change() {
     ];
     let mut data = vec![1; 576 + 2 - 64];
     let old = file("diff-old.zt", &old, &data);
-    // The bytes of `bytes` and of `all`.
+    // A byte of the tensors `bytes` and `all`.
     data[384 - 64] = 0;
     data[577 - 64] = 2;
     data.resize(640 - 64, 0);
@@ -166,7 +166,7 @@ fn many_components_are_not_all_listed() {
     };
     let found = lines(&with("diff-many-1.zt", 1), &with("diff-many-2.zt", 2));
     assert!(
-        found.starts_with("~ \"w\": r00 1 of 1 elements changed (max 1.0, ")
+        found.starts_with("~ \"w\": r00 1 of 1 element changed (max 1.0, ")
             && found.contains(" r15 ")
             && !found.contains(" r16 ")
             && found.ends_with(", …\n"),
@@ -200,7 +200,7 @@ fn indices_are_compared_as_numbers() {
     let (status, out, _) = ended(&output);
     let wanted = "~ \"w\": coords 1 of 3 elements changed\ntensors: 1 changed, ";
     assert!(status == Some(1) && out.starts_with(wanted), "{out}");
-    // Such a file has to be asked for.
+    // Without the tolerance `narrow-indices`, the file is rejected.
     let complaint = failed(zten(["diff".as_ref(), wide.as_os_str(), narrow.as_os_str()]), 1);
     assert!(complaint.contains("index-dtype"), "{complaint}");
 }
@@ -238,7 +238,7 @@ fn names_are_escaped_and_in_natural_order() {
     let found = document(&none, &all);
     assert_eq!(found["added"], json!(["", "\u{1b}[2J", "\"", "a", "a.9", "a.10", long, "é"]));
     assert_eq!(found["removed"], json!([]));
-    // Roles and words, too.
+    // Roles and words of messages are escaped, too.
     let other = object("\u{202e}", &[], &[("\u{1b}", bytes(64, 1))]);
     let other = file("diff-other-names.zt", &[("a", other)], &[1]);
     let line = lines(&all, &other).lines().find(|line| line.starts_with('~')).unwrap().to_owned();
@@ -246,7 +246,7 @@ fn names_are_escaped_and_in_natural_order() {
     assert_eq!(line, wanted);
 }
 
-/// Writes a file with one tensor of these bytes.
+/// Writes a file with one tensor of `dtype`, `shape` and `data`.
 fn single(name: &str, (dtype, shape): (&str, &[usize]), data: &[u8]) -> PathBuf {
     let (dtype, logical) = match dtype.split_once(' ') {
         Some((dtype, logical)) => (dtype, vec![("type", text(logical))]),
@@ -296,7 +296,7 @@ fn differences_are_measured() {
                 "count": 3, "changed": 2, "not_finite": 0, "new_nan": 0, "max": 2.0, "mean": 1.0,
                 "relative": 2.0 / 60.0_f64.exp2(),
             }),
-            // Both pairs are equal as doubles.
+            // The values of both pairs are equal as doubles.
             [0.0, 1.0],
         ),
         (
@@ -319,7 +319,7 @@ fn differences_are_measured() {
         }
         assert_eq!(found, wanted, "{what}");
     }
-    // Elements of many pieces, one of which differs, in two encodings.
+    // The elements of many pieces, one of which differs, in two encodings.
     let mut data = vec![0; 1 << 20];
     data[700_001] = 3;
     let old = single("diff-measured-zeros.zt", ("u8", &[1 << 20]), &vec![0; 1 << 20]);
@@ -332,7 +332,7 @@ fn differences_are_measured() {
     assert_eq!(lines(&new, &packed), "");
 }
 
-/// Blocks of GGUF are compared as the values that they are, whatever file they are in.
+/// Blocks of GGUF are compared by their values, whatever the formats of the files are.
 #[test]
 fn quantized_values_are_compared() {
     let folder = tempfile::tempdir().unwrap();
@@ -476,7 +476,7 @@ fn rejected_files_are_not_compared() {
             }
         }
     }
-    // What differs already is validated to its end.
+    // Content that differs is still validated to its end.
     let checksum = [("checksum", text("crc32c:00000000"))];
     let fields = entry("w", "float32", &[1], (64, 4), &checksum);
     let path = old_file("diff-digest.zt", &[fields], &[1; 4]);
@@ -518,7 +518,7 @@ fn usage() {
     assert!(ended(&output).2.contains("limit-rank"));
 }
 
-/// A safetensors file of 34 layers, each with a tensor of the values that `value` returns for its number.
+/// Writes a safetensors file with 34 layers. Each layer has a tensor with the values that `value` returns for its number.
 fn layered(folder: &Path, name: &str, value: impl Fn(u8) -> [f32; 4]) -> PathBuf {
     let tensors = (0..34).map(|n| (format!("layers.{n}.weight"), "F32", [4], 16));
     let data: Vec<u8> = (0..34).flat_map(value).flat_map(f32::to_le_bytes).collect();
@@ -589,7 +589,7 @@ fn differences_within_the_tolerance_are_none() {
     let nan = layered(folder.path(), "nan.safetensors", |_| [f32::NAN, 2.0, 3.0, 4.0]);
     assert_eq!(run_diff([&old, &nan], &["--rtol=9"]).0, 1);
     assert_eq!(run_diff([&nan, &nan], &["--rtol=0"]).0, 0);
-    // Some tensors are selected.
+    // The comparison is restricted to some tensors.
     let last = |n| if n == 3 { 5.0 } else { 4.0 };
     let one = layered(folder.path(), "one.safetensors", |n| [1.0, 2.0, 3.0, last(n)]);
     let others = "tensors: 0 changed, 0 added, 0 removed, 0 renamed, 24 equal\n";

@@ -173,7 +173,7 @@ fn safetensors_keep_their_data() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_told_and_stays() {
+fn files_that_cannot_be_edited_stay_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     file(&path("x.zt"), Generation::V1_2);

@@ -16,7 +16,7 @@ fn convert(from: &Path, to: &Path, options: &[&str]) -> Output {
 }
 
 #[test]
-fn there_and_back_is_the_same_content() {
+fn content_survives_a_conversion_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     succeeded_text(convert(&other_format("types.safetensors"), &path("types.zt"), &[]));
@@ -77,7 +77,7 @@ fn types_of_2_are_kept() {
     assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");
     let rejected = convert(&path("1.zt"), &path("z.safetensors"), &[]);
     assert!(
-        ended(&rejected).2.contains("unknown tensor type \"f8_e8m0\""),
+        ended(&rejected).2.contains("its type \"f8_e8m0\" is unknown"),
         "{:?}",
         ended(&rejected)
     );
@@ -89,7 +89,7 @@ fn types_of_2_are_kept() {
 
 /// Checks that files are converted directly, without a zTensor file in between.
 #[test]
-fn other_formats_become_each_other() {
+fn files_are_converted_between_other_formats() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     succeeded_text(convert(&other_format("stored.npz"), &path("x.safetensors"), &[]));
@@ -131,13 +131,13 @@ fn other_formats_become_each_other() {
 }
 
 #[test]
-fn what_is_there_stays_unless_it_is_forced() {
+fn existing_files_stay_unless_force_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.npz");
     fs::write(&out, "before").unwrap();
     for options in [&[][..], &["--no-sandbox"]] {
         let why = failed(convert(&other_format("stored.npz"), &out, options), 2);
-        assert!(why.ends_with(": a file exists there; --force replaces it\n"), "{why}");
+        assert!(why.ends_with(": the file exists already; --force replaces it\n"), "{why}");
         assert_eq!(fs::read(&out).unwrap(), b"before");
     }
     succeeded_text(convert(&other_format("stored.npz"), &out, &["--force"]));
@@ -158,7 +158,7 @@ fn what_is_there_stays_unless_it_is_forced() {
 /// Checks that an output is not published if the digest of the data does not match, which is detected after all data has
 /// been written.
 #[test]
-fn what_was_not_verified_is_not_published() {
+fn unverified_content_is_not_published() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = fs::read(corpus_folder().join("accept/canonical--dense.zt")).unwrap();
     let path = folder.path().join("in.zt");

@@ -200,7 +200,7 @@ fn a_file_named_as_an_argument_must_be_a_tensor_file() {
     each_way(&[name], |output| {
         let (status, out, errors) = ended(output);
         assert_eq!((status, errors), (Some(3), ""));
-        assert!(out.contains("this is text, and no tensor file"), "{out}");
+        assert!(out.contains("this is text, not a tensor file"), "{out}");
     });
     each_way(&["--any-kind", name], |output| {
         let wanted = format!("{name}: text, which holds no tensors\n");

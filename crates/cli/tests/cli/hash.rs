@@ -25,7 +25,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn one_file_by_hand() {
-    // Two floats, at byte 64.
+    // Two floats at byte 64.
     let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
     let sum = hex(&bytes[64..72]);
     let text = succeeded_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
@@ -39,7 +39,7 @@ fn one_file_by_hand() {
     assert!(text.ends_with(&wanted), "{text}");
 }
 
-/// Real files, whose sums were taken from what their writers had been given.
+/// The sums of real files were computed from the data that their writers had been given.
 #[test]
 fn real_files() {
     let mut tried = 0;
@@ -90,7 +90,7 @@ fn rejects_what_check_rejects() {
 }
 
 #[test]
-fn a_slash_is_in_a_name_or_between_two() {
+fn slashes_in_names_differ_from_separators() {
     let hashed = |name: &str, role: &str| {
         let component = [(role, raw("u8", 64, 1, &[]))];
         let path = file("hash-slash.zt", &[(name, object("other", &[1], &component))], &[7]);
@@ -160,10 +160,12 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
     }
     rejected("v2/accept/tied.zt", "--content", "the part has no digest");
     rejected("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
-    let weak = "the digest of the part is weaker, or of an unknown algorithm; \
-        `zten convert --to 2 --digest sha256` writes a file that has one in";
+    let weak = "the digest of the part is weaker, or of an unknown algorithm in ";
     rejected("v2/2.1/walk.zt", "--content=sha256", weak);
-    // What the message says helps.
+    let advice =
+        "\n  `zten convert --to 2 --digest sha256` writes a file that has a content digest.\n";
+    rejected("v2/2.1/walk.zt", "--content=sha256", advice);
+    // The advice in the message works.
     let strong = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hash-strong.zt");
     let strong = strong.to_str().unwrap();
     let walk = corpus_folder().join("v2/2.1/walk.zt");
@@ -173,7 +175,7 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
     assert!(digest.starts_with("sha256:"), "{digest}");
 }
 
-/// A list, and the outcome of comparing a file with it.
+/// Compares a file with a list. Returns the exit status and both streams.
 fn checked(list: &str, file: &Path, options: &[&str]) -> (Option<i32>, String, String) {
     let list = write("hash.digests", list.as_bytes());
     let arguments = ["hash".as_ref(), "--check".as_ref(), list.as_os_str(), file.as_os_str()];
@@ -182,7 +184,7 @@ fn checked(list: &str, file: &Path, options: &[&str]) -> (Option<i32>, String, S
     (status, out.to_owned(), complaint.to_owned())
 }
 
-/// A file of bytes and floats; the list of it.
+/// Writes a file of bytes and floats. Returns its path and its list.
 fn listed(name: &str, shape: &[usize], data: [u8; 3]) -> (PathBuf, String) {
     let [a, b, c] = [0, 64, 128].map(|at| [("data", raw("u8", 64 + at, 4, &[]))]);
     let mut bytes = vec![0; 132];
@@ -200,13 +202,13 @@ fn listed(name: &str, shape: &[usize], data: [u8; 3]) -> (PathBuf, String) {
 }
 
 #[test]
-fn a_list_names_what_changed() {
+fn a_list_names_the_changed_tensors() {
     let (path, list) = listed("hash-listed.zt", &[4], [1, 2, 3]);
     let shown = path.display();
     let all = format!("{shown}: 3 of 3 components match\n");
     assert_eq!(checked(&list, &path, &[]), (Some(0), all, String::new()));
     assert_eq!(checked(&list, &path, &["-q"]), (Some(0), String::new(), String::new()));
-    // Bytes, and the shape alone.
+    // First the bytes of a tensor change, then only its shape.
     for (shape, data) in [(&[4][..], [1, 9, 3]), (&[2, 2], [1, 2, 3])] {
         let (other, _) = listed("hash-changed.zt", shape, data);
         let shown = other.display();
@@ -231,10 +233,10 @@ fn a_list_names_what_changed() {
     assert_eq!(found["added"], json!([{ "name": "b", "role": "data" }]));
     let (_, out, _) = checked(&list, &path, &["--json"]);
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["equal"], true);
-    // In any order, with comments.
+    // The lines of a list may be in any order, with comments between them.
     let turned = [HEADER.trim(), "# mine", line("c/data"), line("a/data"), line("b/data"), ""];
     assert_eq!(checked(&turned.join("\n"), &path, &[]).0, Some(0));
-    // Several files, one after another.
+    // A list of several files, one after another.
     let text = list.as_bytes();
     let list = write("hash-several.digests", text);
     let (other, _) = listed("hash-other.zt", &[4], [0, 2, 3]);
@@ -269,7 +271,7 @@ fn unusable_lists_are_errors() {
     }
     let missing = zten(["hash", "--check", "/missing", path.to_str().unwrap()]);
     assert_eq!(ended(&missing).0, Some(2));
-    // What is rejected is not compared.
+    // A rejected file is not compared with the list.
     let bad = corpus_folder().join("reject/bool-value--v12-second-object.zt");
     let (status, out, complaint) = checked(&list, &bad, &[]);
     assert_eq!((status, out.as_str()), (Some(1), ""));
@@ -279,7 +281,7 @@ fn unusable_lists_are_errors() {
     }
 }
 
-/// The list of a file is that of its conversions, whatever their format.
+/// A conversion of a file has the same list, whatever its format is.
 #[test]
 fn conversions_keep_the_list() {
     let (path, list) = listed("hash-converted.zt", &[4], [1, 2, 3]);
@@ -366,7 +368,7 @@ fn files_of_a_list_are_found_from_its_folder() {
     let single = succeeded(of("models", &["hash", "sub dir/b.zt"]));
     fs::write(folder.path().join("single"), single).unwrap();
     let complaint = failed(of(".", &["hash", "-c", "single"]), 2);
-    let wanted = "single: the list names no file: give the file to compare with it\n";
+    let wanted = "single: the list names no file: give the file to compare with the list\n";
     assert_eq!(complaint, wanted);
     assert_eq!(failed(of(".", &["hash", "-c", "none"]), 2).lines().count(), 1);
     // A list does not choose which servers get requests.
@@ -427,7 +429,7 @@ fn bytes_file(name: &str, tensors: &[(&str, u8)]) -> PathBuf {
     write(name, &bytes)
 }
 
-/// The identity is the SHA-256 of what `zten hash FILE` prints, in every format.
+/// The identity is the SHA-256 of the output of `zten hash FILE`, in every format.
 #[test]
 fn the_identity_is_the_sha256_of_the_list() {
     let corpus = corpus_folder();
@@ -472,7 +474,7 @@ fn the_identity_depends_on_the_tensors_alone() {
     assert_ne!(fs::read(&first).unwrap(), fs::read(&other).unwrap());
     let wanted = id(&first);
     assert_eq!(id(&other), wanted);
-    // One file or shards.
+    // The same tensors in one file and in shards.
     let folder = tempfile::tempdir().unwrap();
     let sharded = folder.path().join("model.safetensors.index.json");
     let convert = |options: &[&str], to: &Path| {
@@ -483,7 +485,7 @@ fn the_identity_depends_on_the_tensors_alone() {
     assert!(fs::read_dir(folder.path()).unwrap().count() > 2);
     assert_eq!(id(&sharded), wanted);
     assert_eq!(id(folder.path()), wanted);
-    // A name, a byte, and a tensor that is missing.
+    // The name of a tensor changes, then a byte, and then a tensor is missing.
     for (position, change) in [(1, ("b", 2)), (1, ("a", 9))] {
         let mut changed = tensors.clone();
         changed[position] = change;
@@ -492,7 +494,7 @@ fn the_identity_depends_on_the_tensors_alone() {
     assert_ne!(id(&bytes_file("hash-id-changed.safetensors", &tensors[1..])), wanted);
     let empty = bytes_file("hash-id-empty.safetensors", &[]);
     assert_eq!(id(&empty), format!("{}\n", hex(HEADER.as_bytes())));
-    // Several files have a line each, and JSON has the same digest.
+    // For several files there is a line for each, and JSON has the same digest.
     let [first, other] = [&first, &other].map(|path| path.to_str().unwrap());
     let line = |path| format!("{}  {path}\n", wanted.trim());
     let several = succeeded_text(zten(["hash", "--id", first, other]));

@@ -52,7 +52,7 @@ fn the_action_writes_sarif_and_ends_as_the_command_does() {
 }
 
 #[test]
-fn the_files_that_name_them_are_as_they_say() {
+fn the_hook_and_action_files_name_what_exists() {
     let action = fs::read_to_string(root().join("action.yml")).unwrap();
     for name in [
         "ZTEN_PATHS: ${{ inputs.paths }}",

@@ -71,7 +71,7 @@ fn several_files_become_one() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let from = two(folder.path());
     let second = folder.path().join(TWO[1].1);
@@ -147,7 +147,7 @@ fn no_name_leads_out_of_the_folder() {
     for name in ["../x.safetensors", whole.to_str().unwrap(), "./x.safetensors"] {
         rejected(
             &index(&inner, &[("a", name)]),
-            "invalid file name: expected one in the folder of the index",
+            "invalid file name: expected a name without a folder",
         );
     }
 }

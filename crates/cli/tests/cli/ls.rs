@@ -69,7 +69,7 @@ all dense, raw, no digest
 }
 
 #[test]
-fn what_is_not_known_is_marked() {
+fn unknown_types_are_marked() {
     let rows = |file: &str| {
         let text = succeeded_text(in_corpus(&["ls", &format!("accept/{file}.zt")]));
         text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
@@ -118,7 +118,7 @@ all opaque, raw, no digest
 /// Checks that different files have different listings, with objects whose names look like rows, like each other, or are
 /// empty.
 #[test]
-fn no_two_files_list_alike() {
+fn different_files_have_different_listings() {
     let list = |objects: &[(&str, &[&str])]| {
         let mut offset = 0;
         let made: Vec<_> = objects

@@ -78,7 +78,7 @@ fn within(bytes: usize, arguments: &[&str], files: &[&Path]) -> Output {
 }
 
 #[test]
-fn attributes_are_never_held_but_as_the_manifest() {
+fn attributes_are_held_only_in_the_manifest() {
     let (one, other) = (costly("memory-one.zt", 0), costly("memory-other.zt", 1));
     let length = usize::try_from(fs::metadata(&one).unwrap().len()).unwrap();
     assert!(length > 50 << 20, "{length}");

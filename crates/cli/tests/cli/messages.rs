@@ -181,7 +181,7 @@ fn a_shard_that_is_a_link_is_not_called_missing() {
             let args = [args, &[sandbox]].concat();
             let why = failed(run(&args), 1);
             let wanted = format!(
-                "\"{shard}\" is a link to ../store/{shard}; `--follow` follows it (rule index-file, implied)\n"
+                "\"{shard}\" is a link to ../store/{shard} (rule index-file, implied)\n  `--follow` follows the link. Or put the file itself in the place of the link.\n"
             );
             assert!(why.contains(&wanted) && !why.contains("not found"), "{why}");
             succeeded_text(run(&[&args[..], &["--follow"]].concat()));
@@ -237,7 +237,7 @@ fn lists_of_several_files_are_checked() {
     fs::write(&b, safetensors(&HEADER.replace("\"w\"", "\"v\""), &[5, 6, 7, 8])).unwrap();
     fs::write(&list, succeeded_text(zten(["hash", &a, &b]))).unwrap();
     let both = succeeded_text(zten(["hash", "--check", &list, &a, &b]));
-    assert_eq!(both, format!("{a}: 1 of 1 components match\n{b}: 1 of 1 components match\n"));
+    assert_eq!(both, format!("{a}: 1 of 1 component matches\n{b}: 1 of 1 component matches\n"));
     assert_eq!(
         succeeded_text(zten(["hash", "--check", &list, &b])),
         both.lines().nth(1).unwrap().to_owned() + "\n"

@@ -54,7 +54,7 @@ fn processes_and_the_sandbox_make_no_difference() {
 }
 
 #[test]
-fn what_one_command_rejects_all_do() {
+fn all_commands_reject_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.zt");
     for (format, least) in [("safetensors", 20), ("torch", 80)] {
@@ -85,7 +85,7 @@ fn what_one_command_rejects_all_do() {
                 | "index-range--sparse-coo.pt"
                 | "index-range--sparse-csr.pt" => &["ls", "cat"],
                 _ if id == "tensor-bool-value" => &["ls", "cat"],
-                // What tensors of a group say about each other is compared only by `check`: other commands show or copy them.
+                // Only `check` compares the tensors of a quantized group with each other. Other commands show or copy the tensors.
                 _ if id.starts_with("quant-") => &["ls", "stat", "hash", "diff", "cat", "convert"],
                 _ => &[],
             };
@@ -172,7 +172,7 @@ fn a_line_says_what_it_is() {
     let (status, complaint, errors) = ended(&output);
     assert_eq!((status, errors), (Some(3), ""));
     assert!(
-        complaint.contains("this is a pickle") && complaint.contains("Do not load it"),
+        complaint.contains("this is a pickle") && complaint.contains("Do not load the file"),
         "{complaint}"
     );
     let canonical = zten(["check".as_ref(), "--canonical".as_ref(), file.as_os_str()]);

@@ -1,4 +1,4 @@
-//! `zten patch`: made from files of any format, applied whole or not at all.
+//! Tests of `zten patch`: patches are made from files of any format, and applied whole or not at all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,9 @@ fn patch(options: &[&str], paths: &[&Path]) -> Output {
     zten(["patch"].into_iter().chain(options.iter().copied()).chain(paths).collect::<Vec<_>>())
 }
 
-/// Writes the checkpoint of a model at `step` to `path`, in the format of its suffix, and returns `path`. It has 70,000 weights and a bias
-/// of 3 elements. Beside the checkpoint at step 0, the first element of the bias and `step` weights differ.
+/// Writes the checkpoint of a model at training step `step` to `path`, in the format of its suffix, and returns `path`. The model
+/// has 70,000 weights and a bias of 3 elements. Compared with the checkpoint of step 0, the first element of the bias and `step`
+/// weights differ.
 fn model(path: &Path, step: u16) -> PathBuf {
     let mut weights: Vec<u8> =
         (0..140_000_u32).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();
@@ -82,7 +83,7 @@ fn patches_lead_from_any_format_to_any_format() {
             }
             let text = succeeded_text(patch(&[options, &["verify"]].concat(), &[&old, &made]));
             assert!(text.contains(&format!("1 patch leads from {}", id(&old).trim())), "{text}");
-            // It fits neither its result nor another model, and leaves what is there.
+            // The patch fits neither its own result nor another model. An output file that exists stays unchanged.
             let other = model(&at("other.zt"), 5);
             for base in [&new, &other] {
                 let before = fs::read(&result).unwrap();
@@ -109,7 +110,7 @@ fn patches_lead_from_any_format_to_any_format() {
 /// Changes the data of a file.
 type Change<'c> = dyn Fn(&mut Vec<u8>) + 'c;
 
-/// A header stays as it is, whatever the order of its tensors and its spaces, if nothing but elements changes.
+/// If only elements change, the result has the header of the base, byte for byte: the order of its tensors and its spaces.
 #[test]
 fn headers_are_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -141,7 +142,8 @@ fn headers_are_kept() {
             succeeded(run(&to("make", &made), [&old, &new]));
             succeeded(run(&to("apply", &result), [&old, &made]));
             assert_eq!(fs::read(&result).unwrap(), fs::read(&new).unwrap());
-            // In place, and not from another base: of a tensor that changes, or of one that stays.
+            // The output is the base itself. The base differs in a tensor that the patch changes, or in a tensor that it does not
+            // change.
             for byte in [9, 149_000] {
                 let other = file("other.safetensors", &|data| data[byte] ^= 2);
                 failed(run(&to("apply", &result), [&other, &made]), 1);
@@ -175,7 +177,7 @@ fn chains_replace_their_base() {
         let out = ["apply", "-q", "-o", current.to_str().unwrap()];
         assert_eq!(succeeded_text(patch(&out, &paths)), "");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());
-        // The same patches again.
+        // The same patches are applied a second time.
         let why = failed(patch(&out, &paths), 1);
         assert!(why.contains("patch-base"), "{why}");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());
@@ -186,9 +188,9 @@ fn chains_replace_their_base() {
         .map(PathBuf::as_path)
         .collect();
     failed(patch(&["verify"], &many), 2);
-    // A patch is missing.
+    // One patch of the chain is missing.
     let why = failed(patch(&["verify"], &[&steps[0], &patches[0], &patches[2]]), 1);
-    assert!(why.contains("3.zt") && why.contains("does not follow"), "{why}");
+    assert!(why.contains("3.zt") && why.contains("the result of the patch before it"), "{why}");
 }
 
 #[test]
@@ -221,15 +223,15 @@ fn wrong_calls_are_explained() {
     assert!(why.contains("unknown format of NEW"), "{why}");
     let why = failed(patch(&["apply", "-o", "-"], &[&old, &made]), 2);
     assert!(why.contains("standard output"), "{why}");
-    // A file that is no patch, and none at all.
+    // A file that is not a patch, and a file that does not exist.
     let why = failed(patch(&["show"], &[&old]), 1);
-    assert!(why.contains("this is no patch"), "{why}");
+    assert!(why.contains("this is not a patch"), "{why}");
     failed(patch(&["verify"], &[&old, &at("none.zt")]), 2);
-    // What .npy cannot hold.
+    // A result that `.npy` cannot hold.
     let out = at("x.npy");
     let why = failed(patch(&["apply", "-o", out.to_str().unwrap()], &[&old, &made]), 2);
     assert!(!out.exists(), "{why}");
-    // Shards are read.
+    // A base with shards.
     let sharded = corpus_folder().join("v2/shards/dense.zt");
     let made = at("sharded.zt");
     succeeded(patch(&["make", "-q", "-o", made.to_str().unwrap()], &[&old, &sharded]));

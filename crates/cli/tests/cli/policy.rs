@@ -60,7 +60,7 @@ allow-dtypes = ['u32'] | accept/1.2.3/empty.zt | v2/accept/coo-of-an-unknown-typ
 max-file-size = 200 | other/npy/accept/scalar.npy | accept/1.2.3/scalar.zt | policy-size | exceeds the maximum of 200 bytes (200 B) (rule policy-size, policy)
 max-decoded-size = '13' | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | decoded size 14 exceeds the maximum of 13 bytes (13 B) (rule policy-size, policy)
 max-tensor-size = 7 | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | decoded size 8 exceeds the maximum of 7 bytes (7 B) (rule policy-size, policy) in
-max-tensors = 3 | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | 4 tensors exceed the maximum of 3 (rule policy-size, policy)
+max-tensors = 3 | accept/1.2.3/empty.zt | accept/1.2.3/scalar.zt | policy-size | number of tensors 4 exceeds the maximum of 3 (rule policy-size, policy)
 require-digests = ['sha256'] | accept/1.2.3/sha256.zt | accept/1.2.3/complex.zt | policy-digest | expected a digest by sha256, found "crc32c" (rule policy-digest, policy) in
 require-digests = ['sha256', 'xxh3'] | v2/accept/dense.zt | other/safetensors/accept/two.safetensors | policy-digest | expected a digest by sha256 or xxh3, found none (rule policy-digest, policy) in
 forbid-compression = true | other/npz/accept/stored.npz | other/npz/accept/compressed.npz | policy-compression | encoding "deflate" is not allowed (rule policy-compression, policy) in
@@ -82,7 +82,7 @@ fn each_requirement_has_a_rule() {
         assert!(sentence.contains(message), "{text}: {sentence}");
         let explained = succeeded_text(zten(["explain", rule]));
         assert!(
-            explained.contains("policy of the caller: the caller names a policy"),
+            explained.contains("policy of the caller: the caller gives a policy"),
             "{explained}"
         );
     }
@@ -157,7 +157,7 @@ fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
 
 /// Checks that a tolerated problem of one object hides neither a problem of another object nor one in the padding.
 #[test]
-fn what_is_not_tolerated_is_found_behind_what_is() {
+fn findings_after_a_tolerated_one_are_reported() {
     let text = "tolerate = ['bool-value', 'unsupported-digest']";
     let digest = |words: &str| [("digest", crate::files::text(words))];
     let bytes = |name: &str, second: &[(&str, Item)]| {
@@ -203,7 +203,7 @@ fn a_digest_is_one_that_can_be_verified() {
 }
 
 #[test]
-fn files_of_all_kinds_are_held_against_it() {
+fn a_policy_applies_to_files_of_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let path = policy(
         folder.path(),

@@ -50,7 +50,7 @@ fn parts_are_printed_as_they_are() {
 }
 
 #[test]
-fn what_is_invalid_prints_nothing() {
+fn invalid_objects_print_nothing() {
     let output = in_corpus(&["cat", "v2/reject/nibble-value--v2-mx.zt", "w"]);
     assert!(!output.status.success() && output.stdout.is_empty());
     assert!(String::from_utf8_lossy(&output.stderr).contains("nibble-value"));

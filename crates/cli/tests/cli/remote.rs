@@ -139,7 +139,7 @@ mod built_in {
     }
 
     #[test]
-    fn what_a_server_does_is_told_and_no_secret_is() {
+    fn errors_of_servers_are_reported_without_secrets() {
         let long: Vec<u8> = vec![0; 100_000];
         let changing = Server::start(move |number, request| match number {
             0 => honest(&long, request),
@@ -164,7 +164,7 @@ mod built_in {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said_as_ever() {
+    fn errors_of_remote_files_are_those_of_local_files() {
         let name = "reject/blob-alignment--v12-72.zt";
         let server = Server::of(file(name));
         let path = corpus_folder().join(name);

@@ -67,7 +67,7 @@ fn several_files_are_written_and_become_one_again() {
 }
 
 #[test]
-fn what_is_in_the_way_leaves_no_file() {
+fn a_failed_conversion_leaves_no_shard() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     input(&path("in.zt"));

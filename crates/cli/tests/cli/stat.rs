@@ -67,7 +67,7 @@ fn compare(path: &str) -> usize {
 }
 
 #[test]
-fn as_computed_from_what_is_printed() {
+fn statistics_equal_those_of_the_printed_elements() {
     for (path, count) in [
         ("accept/1.2.3/dense_all.zt", 13),
         ("accept/1.2.3/fp8.zt", 4),

@@ -1,4 +1,5 @@
-//! Stores: caches of the Hugging Face hub and stores of Ollama, whose blobs are compared with their names while they are checked.
+//! Tests of stores: caches of the Hugging Face hub, and stores of Ollama. The blobs in a store are compared with their names while
+//! they are checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,25 +15,25 @@ use crate::schema::Schema;
 use crate::walk::each_way;
 use crate::{corpus_folder, ended, failed, json_lines, succeeded_text, zten};
 
-/// The name of a large file in a cache of the hub.
+/// Returns the name of a large file in a cache of the hub.
 fn sha256(content: &[u8]) -> String {
     hex(&Sha256::digest(content))
 }
 
-/// The name of a small file in a cache of the hub: what `git hash-object` prints.
+/// Returns the name of a small file in a cache of the hub, which is what `git hash-object` prints.
 fn git_sha1(content: &[u8]) -> String {
     hex(&Sha1::new_with_prefix(format!("blob {}\0", content.len()))
         .chain_update(content)
         .finalize())
 }
 
-/// Writes a file, and the folders above it.
+/// Writes a file, and creates the folders above it.
 fn put(path: &Path, content: &[u8]) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
 
-/// A safetensors file of a tensor of `length` bytes.
+/// Returns a safetensors file with one tensor of `length` bytes.
 fn weights(length: usize) -> Vec<u8> {
     let header =
         format!(r#"{{"w":{{"dtype":"U8","shape":[{length}],"data_offsets":[0,{length}]}}}}"#);
@@ -42,7 +43,7 @@ fn weights(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// The rules of the findings and notes in lines of JSON, with the names of their files, sorted.
+/// Returns the names of the files and the rules of the findings and notes in lines of JSON, sorted.
 fn rules(output: &Output) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for line in json_lines(&output.stdout) {
@@ -56,7 +57,7 @@ fn rules(output: &Output) -> Vec<(String, String)> {
     found
 }
 
-/// Checks `paths` in each way, and expects the exit status and the rules of files.
+/// Checks `paths` in each way, and expects the exit status and the rules of the files.
 #[track_caller]
 fn expect(paths: &[&Path], (status, wanted): (i32, &[(&str, &str)])) {
     let paths = paths.iter().map(|path| path.to_str().unwrap());
@@ -73,7 +74,7 @@ fn expect(paths: &[&Path], (status, wanted): (i32, &[(&str, &str)])) {
     });
 }
 
-/// A policy that requires what `text` says, in a folder.
+/// Writes a policy with the text `text` to a folder, and returns its path.
 fn policy(folder: &Path, text: &str) -> String {
     let path = folder.join("policy.toml");
     fs::write(&path, text).unwrap();
@@ -132,7 +133,7 @@ fn blobs_of_a_hub_are_compared_with_their_names() {
     for path in [root, &hub.repository, &blobs] {
         expect(&[path], (0, &[]));
     }
-    // The header, the first byte of data, one in the middle, and the last.
+    // Changes a byte in the header, the first byte of the data, a byte in the middle, and the last byte.
     for at in [0, 20, 100, 1 << 20, large.len() - 1] {
         flip(&weights, at);
         for path in [root, &hub.repository, &blobs] {
@@ -140,7 +141,7 @@ fn blobs_of_a_hub_are_compared_with_their_names() {
         }
         flip(&weights, at);
     }
-    // A file that was cut, and one with more bytes.
+    // The file is cut, and then has one byte too many.
     for content in [&large[..large.len() - 1], &[&large[..], b"x"].concat()] {
         fs::write(&weights, content).unwrap();
         expect(&[root], (1, &[(&weights_name, "store-digest")]));
@@ -159,10 +160,10 @@ fn blobs_of_a_hub_are_compared_with_their_names() {
     flip(&mirrored, 5);
     expect(&[root], (1, &[(&plain, "store-digest")]));
     fs::remove_file(mirrored).unwrap();
-    // The bytes of another file, whose digest is known and valid.
+    // The blob has the bytes of another file, whose digest is known and whose content is valid.
     fs::copy(&config, &weights).unwrap();
     expect(&[root], (1, &[(&weights_name, "store-digest")]));
-    // Only headers are read, so nothing is compared.
+    // With `--manifest-only` the data is not read, so no digest is compared.
     each_way(&["-r", "--manifest-only", root.to_str().unwrap()], |output| {
         assert_eq!(output.status.code(), Some(0));
     });
@@ -176,8 +177,10 @@ fn a_digest_that_differs_is_a_finding_like_others() {
     flip(&blob, 500);
     let found = sha256(&fs::read(&blob).unwrap());
     let path = blob.to_str().unwrap();
-    let message =
-        format!("SHA-256 of the content is {found}, the store names the file {}", sha256(&content));
+    let message = format!(
+        "SHA-256 of the content is {found}, but the name of the file says {}",
+        sha256(&content)
+    );
     each_way(&[path], |output| {
         let text = format!("{path}: {message} (rule store-digest, policy)\n");
         let (status, out, error) = ended(output);
@@ -219,12 +222,13 @@ fn a_digest_that_differs_is_a_finding_like_others() {
     ] {
         assert!(succeeded_text(zten(["explain", rule])).starts_with(rule), "{rule}");
     }
-    // A digest that differs says more than the rule that the changed bytes break.
+    // A different digest is reported instead of the rule that the changed bytes break, because it tells the user more.
     flip(&blob, 10);
     expect(&[&blob], (1, &[(blob.file_name().unwrap().to_str().unwrap(), "store-digest")]));
 }
 
-/// The name of a blob decides whether it is compared. Other servers than the hub name files in other ways, and they stay valid.
+/// Only blobs whose name has the form of a digest are compared. Servers other than the hub may use other names, and such files stay
+/// valid.
 #[test]
 fn names_of_another_form_are_not_compared() {
     let hub = Hub::new();
@@ -245,14 +249,14 @@ fn names_of_another_form_are_not_compared() {
     }
     let path = hub.blob(&wrong, &content);
     expect(&[&path], (1, &[(&wrong, "store-digest")]));
-    // The same name in a folder that is not of a store.
+    // A file with the same name in a folder that is not part of a store.
     let elsewhere = hub.root.path().join("blobs").join(&wrong);
     put(&elsewhere, &content);
     expect(&[&elsewhere], (0, &[]));
 }
 
 #[test]
-fn what_a_hub_keeps_for_itself_may_be_empty() {
+fn files_that_a_hub_keeps_for_itself_may_be_empty() {
     let hub = Hub::new();
     let content = weights(100);
     hub.blob(&sha256(&content), &content);
@@ -272,22 +276,22 @@ fn what_a_hub_keeps_for_itself_may_be_empty() {
             assert_eq!(ended(output), (Some(0), "", ""));
         });
     }
-    // Nothing says the digest of tensors in them.
+    // No name gives the digest of a tensor file in these folders, so a policy that requires a comparison rejects it.
     put(&absent.join("model.safetensors"), &content);
     expect(&[hub.root.path()], (0, &[]));
     each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("model.safetensors".to_owned(), "policy-store".to_owned())]);
     });
     fs::remove_file(absent.join("model.safetensors")).unwrap();
-    // Other files beside the repositories are not the client's.
+    // Other files next to the repositories do not belong to the client.
     put(&hub.root.path().join("notes.txt"), b"1");
     each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("notes.txt".to_owned(), "policy-store".to_owned())]);
     });
-    // What is in them is checked like other files.
+    // Files in these folders are checked like other files.
     put(&absent.join("model.safetensors"), b"cos\nsystem\n.");
     expect(&[hub.root.path()], (1, &[("model.safetensors", "torch-global")]));
-    // Such folders are folders like others outside of a cache.
+    // Outside of a cache, folders with these names have no special meaning.
     for name in [".locks", ".no_exist", "refs"] {
         let root = tempfile::tempdir().unwrap();
         put(&root.path().join(name).join("model.safetensors"), b"");
@@ -330,7 +334,7 @@ fn unfinished_downloads_are_not_supported() {
         ollama.0.path().join("blobs").to_str().unwrap(),
     ]);
     assert_eq!((output.status.code(), rules(&output).len()), (Some(0), 3));
-    // A name says nothing about a download elsewhere.
+    // Outside of a cache, the suffix of unfinished downloads has no meaning.
     let elsewhere = hub.root.path().join(format!("{digest}.incomplete"));
     put(&elsewhere, b"text");
     expect(&[&elsewhere], (0, &[]));
@@ -344,7 +348,7 @@ fn snapshots_lead_to_blobs() {
     let blob = hub.blob(&sha256(&content), &content);
     let first = hub.link("0123", "a.safetensors", &blob);
     let second = hub.link("4567", "b.safetensors", &blob);
-    // Two snapshots of one blob are one file.
+    // Two snapshots of the same blob are one file.
     each_way(&["-r", "--json", hub.root.path().to_str().unwrap()], |output| {
         let lines = json_lines(&output.stdout);
         let [own] = lines
@@ -357,22 +361,22 @@ fn snapshots_lead_to_blobs() {
     });
     flip(&blob, 1 << 20);
     expect(&[hub.root.path()], (1, &[("a.safetensors", "store-digest")]));
-    // A single file is compared by its real path.
+    // A single file is compared with the name of the blob at its real path.
     for (path, name) in [(&first, "a.safetensors"), (&second, "b.safetensors")] {
         expect(&[path], (1, &[(name, "store-digest")]));
     }
     let snapshot = hub.repository.join("snapshots/4567");
     expect(&[&snapshot], (1, &[("b.safetensors", "store-digest")]));
-    // The whole model in a folder, which is found by the folder.
+    // The folder itself is the argument, and the command finds the model in it.
     each_way(&["--json", snapshot.to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("b.safetensors".to_owned(), "store-digest".to_owned())]);
     });
-    // A link of any place.
+    // A link from outside of the cache.
     let elsewhere = hub.root.path().join("elsewhere.safetensors");
     std::os::unix::fs::symlink(&blob, &elsewhere).unwrap();
     expect(&[&elsewhere], (1, &[("elsewhere.safetensors", "store-digest")]));
     fs::remove_file(elsewhere).unwrap();
-    // A blob that is missing.
+    // A link whose blob is missing.
     fs::remove_file(&blob).unwrap();
     each_way(&["-r", "--json", hub.root.path().to_str().unwrap()], |output| {
         let lines = json_lines(&output.stdout);
@@ -383,7 +387,7 @@ fn snapshots_lead_to_blobs() {
     });
 }
 
-/// Without links, as on some systems of Windows, the snapshots hold the files themselves, and nothing says their digests.
+/// Some Windows systems have no links. The snapshots there hold the files themselves, so no name gives their digests.
 #[test]
 fn snapshots_of_files_are_valid_and_not_compared() {
     let hub = Hub::new();
@@ -422,7 +426,7 @@ fn a_policy_requires_a_comparison() {
     let copy = outside.path().join("copy.safetensors");
     fs::copy(&blob, &copy).unwrap();
     assert_eq!(check(&copy, &[]), violated);
-    // What is not supported, too; but what is invalid is called so.
+    // An unsupported file must be compared, too. An invalid file is reported as invalid.
     let corpus = corpus_folder();
     assert_eq!(check(&corpus.join("accept/unsupported-dtype--v01-unknown.zt"), &[]), violated);
     let (status, rules) = check(&corpus.join("reject/blob-alignment--v12-72.zt"), &[]);
@@ -431,15 +435,15 @@ fn a_policy_requires_a_comparison() {
     assert_eq!(check(hub.root.path(), &[]), (Some(1), vec!["policy-store".to_owned()]));
     flip(&blob, 90);
     assert_eq!(check(&blob, &[]), (Some(1), vec!["store-digest".to_owned()]));
-    // The data of a file that the policy rejects is not read.
+    // The policy rejects this file by its size, so its data is not read.
     policy(outside.path(), "require-store-digest = true\nmax-file-size = 50");
     assert_eq!(check(&blob, &[]), (Some(1), vec!["policy-size".to_owned()]));
-    // The rule cannot be tolerated.
+    // A policy cannot tolerate this rule.
     let tolerant = policy(outside.path(), "tolerate = ['store-digest']");
     assert_eq!(zten(["check", &tolerant, blob.to_str().unwrap()]).status.code(), Some(2));
 }
 
-/// Files of every format are blobs that match their names, however their readers go through them.
+/// Files of every format are compared as blobs, in whatever order their readers read the bytes.
 #[test]
 fn every_format_is_hashed_as_it_is_read() {
     let hub = Hub::new();
@@ -473,7 +477,7 @@ fn every_format_is_hashed_as_it_is_read() {
         assert!(found.iter().all(|(_, rule)| rule != "store-digest"), "{found:?}");
         assert!(found.iter().any(|(_, rule)| rule == "blob-alignment"));
     });
-    // A byte more at the end of each.
+    // One byte is appended to each file.
     for name in &expected {
         let path = hub.repository.join("blobs").join(name);
         let mut content = fs::read(&path).unwrap();
@@ -490,7 +494,7 @@ fn every_format_is_hashed_as_it_is_read() {
     });
 }
 
-/// A store of Ollama with a model of three blobs.
+/// A store of Ollama with a model that consists of three blobs.
 struct Ollama(TempDir);
 
 impl Ollama {
@@ -519,7 +523,7 @@ impl Ollama {
     }
 }
 
-/// An entry of a manifest.
+/// Returns the entry of a blob in a manifest.
 fn layer(content: &[u8]) -> Value {
     let digest = format!("sha256:{}", sha256(content));
     json!({ "mediaType": "application/vnd.ollama.image.model", "digest": digest, "size": content.len() })
@@ -550,11 +554,11 @@ fn a_store_of_ollama_is_compared() {
         let wanted = ": a manifest of Ollama, which lists 3 blobs\n";
         assert!(status == Some(0) && out.ends_with(wanted), "{out}");
     });
-    // It is JSON like other JSON where only tensor files are accepted.
+    // In this mode only tensor files are accepted, and the manifest is a JSON file like any other.
     each_way(&[tag.to_str().unwrap()], |output| {
         assert!(ended(output).1.contains("format-unknown"), "{:?}", ended(output));
     });
-    // A byte of each blob: of the model, of a template, of the configuration.
+    // Changes a byte of each blob: the model, the template, and the configuration.
     for (path, name) in blobs.iter().zip(names) {
         for at in [0, fs::read(path).unwrap().len() - 1] {
             flip(path, at);
@@ -564,7 +568,7 @@ fn a_store_of_ollama_is_compared() {
             flip(path, at);
         }
     }
-    // Each blob is missing, and named.
+    // Removes each blob in turn. The message names it.
     for (path, name) in blobs.iter().zip(names) {
         let content = fs::read(path).unwrap();
         fs::remove_file(path).unwrap();
@@ -575,12 +579,12 @@ fn a_store_of_ollama_is_compared() {
         assert!(found.contains(&format!("1 blob of the model is missing: {name} (")), "{found}");
         fs::write(path, content).unwrap();
     }
-    // A size that differs.
+    // The manifest gives a wrong size.
     let mut short = layer(&model);
     short["size"] = json!(model.len() + 1);
     store.manifest("latest", &manifest(&layer(config), &[short, layer(template)]));
     expect(&[root], (1, &[("latest", "store-size")]));
-    // A file that no manifest lists is compared as well, and a file beside the manifests is a file like others.
+    // A blob that no manifest lists is compared as well. A file in the same folder as the manifests is checked like any other file.
     store.manifest("latest", &text);
     store.blob(b"orphan");
     put(&manifests.join("notes.txt"), b"text");
@@ -634,12 +638,12 @@ fn a_manifest_of_another_form_is_invalid() {
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &(manifest(&config, &[]) + "\n"));
     expect(&[store.0.path()], (0, &[]));
-    // What Ollama writes for a model without layers, and for one without a configuration.
+    // Ollama writes such manifests for a model without layers, and for a model without a configuration.
     store.manifest("latest", &manifest(&config, &[]).replace("[]", "null"));
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &digest(""));
     expect(&[store.0.path()], (0, &[]));
-    // A manifest of many blobs ends, and names some of those that are missing.
+    // A manifest of many blobs is checked in bounded time, and the message names some of the missing blobs.
     let layers: Vec<_> = (0_u32..20_000).map(|at| layer(&at.to_le_bytes())).collect();
     let path = store.manifest("latest", &manifest(&config, &layers));
     let found = failed(zten(["check", "-r", path.to_str().unwrap()]), 1);
@@ -670,7 +674,7 @@ fn links_do_not_lead_out_of_a_store() {
     each_way(&[&args[..], &["--follow"]].concat(), |output| {
         assert_eq!((rules(output), output.status.code()), (Vec::new(), Some(0)));
     });
-    // Links in circles, of a blob and of folders.
+    // Circular links: of a blob, and of folders.
     fs::remove_file(&blob).unwrap();
     symlink(&blob, &blob).unwrap();
     symlink(&manifests, manifests.join("circle")).unwrap();
@@ -679,13 +683,14 @@ fn links_do_not_lead_out_of_a_store() {
             assert_eq!(output.status.code(), Some(2), "{:?}", ended(output));
         });
     }
-    // A pipe in the place of a blob is not opened.
+    // If a pipe has the name of a blob, it is not opened.
     fs::remove_file(&blob).unwrap();
     assert!(Command::new("mkfifo").arg(&blob).status().unwrap().success());
     each_way(&args, |output| {
         assert_eq!(output.status.code(), Some(2), "{:?}", ended(output));
     });
-    // A folder of blobs that is a link: the store is none, and what is named as a blob elsewhere is not compared.
+    // If the folder of blobs is a link, the folder around it is not treated as a store, and files elsewhere whose names look like
+    // those of blobs are not compared.
     let other = tempfile::tempdir().unwrap();
     put(&other.path().join("manifests/a/b/c/latest"), &fs::read(&tag).unwrap());
     symlink(outside.path(), other.path().join("blobs")).unwrap();

@@ -1,4 +1,4 @@
-//! Runs the command on a terminal.
+//! Helpers that run the command on a terminal.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};

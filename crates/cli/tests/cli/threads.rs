@@ -49,7 +49,7 @@ fn a_good_file_is_good_and_its_sums_are_in_order() {
     assert!(names.is_sorted(), "{names:?}");
 }
 
-/// Checks memory after many threads. The C library returns memory only if there is more than a little of it.
+/// Checks that memory is given back after work on many threads. The C library returns memory to the system only in large amounts.
 #[test]
 fn many_threads_give_memory_back() {
     let (objects, length) = (64, 1 << 20);

@@ -159,8 +159,9 @@ fn tied_tensors_are_reported_and_may_be_written_once() {
     succeeded_text(convert("c.safetensors", &["--tied=copy"]));
 }
 
-/// Tensors that repeat the elements of a small storage are not written as many times its bytes without a word. Twice the bytes
-/// are written, because most models with tied tensors need that.
+/// Tensors that repeat the elements of a small storage could expand to many times its bytes, so the command writes them only if the
+/// user asks for it. Up to four times the bytes are written without an option, because most models with tied tensors need twice the
+/// bytes.
 #[test]
 fn a_conversion_to_more_than_four_times_the_storage_names_the_option() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +220,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
     let output = run("check", folder.path(), &["-r", "--allow-unsupported"]);
     let (status, why, _) = ended(&output);
     assert_eq!(status, Some(1), "{why}");
-    assert!(why.contains("Do not load it"), "{why}");
+    assert!(why.contains("Do not load the file"), "{why}");
 }
 
 #[test]
@@ -248,7 +249,7 @@ fn policies_know_their_format() {
     }
     let packed = data("accept/deflated.pt");
     assert_eq!(check("forbid-compression = true", &packed).as_deref(), Some("policy-compression"));
-    // The rule of the format comes first.
+    // The rule of the format takes precedence over the policy.
     assert_eq!(check("max-tensors = 9", &data(EVIL)).as_deref(), Some("torch-global"));
     let path = folder.path().join("policy.toml");
     fs::write(&path, "tolerate = ['torch-global']").unwrap();
@@ -278,7 +279,7 @@ fn findings_are_reported_as_json_and_sarif() {
         let region = &result["locations"][0]["physicalLocation"]["region"];
         assert_eq!(region["byteOffset"], line["offset"]);
         assert!(line["offset"].is_u64(), "{line}");
-        assert!(line["advice"].as_str().unwrap().contains("Do not load it"), "{line}");
+        assert!(line["advice"].as_str().unwrap().contains("Do not load the file"), "{line}");
     }
     assert_eq!((&lines[2]["verdict"], &lines[2]["format"]), (&"valid".into(), &"torch".into()));
 }

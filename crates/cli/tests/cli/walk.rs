@@ -1,4 +1,4 @@
-//! Tests which files `zten check` reads in folders, its messages about others, and its exit status.
+//! Tests of the files that `zten check` reads in folders, of its messages about other files, and of its exit status.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) fn each_way(args: &[&str], check: impl Fn(&Output)) {
 }
 
 #[test]
-fn what_is_not_supported_has_a_status_of_its_own() {
+fn unsupported_files_have_their_own_exit_status() {
     let status = |args: &[&str]| in_corpus(&[&["check"], args].concat()).status.code();
     for ways in [&[][..], &["--jobs=1"], &["--no-sandbox"]] {
         let status = |args: &[&str]| status(&[args, ways].concat());
@@ -63,7 +63,7 @@ fn quiet_prints_findings_only() {
 }
 
 #[test]
-fn a_folder_is_checked_where_that_is_asked_for() {
+fn folders_are_checked_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().to_str().unwrap();
     each_way(&[name], |output| {
@@ -84,7 +84,7 @@ fn a_folder_is_checked_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_is_skipped_is_counted() {
+fn skipped_files_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();
     each_way(&["-r", root], |output| {
@@ -165,7 +165,7 @@ mod links {
 
     use super::*;
 
-    /// A hub's cache with a model in two files and one more file, as the client of the hub lays it out.
+    /// Makes a hub's cache with a model in two files and another file, in the layout that the client of the hub uses.
     fn hub(root: &Path) {
         let repository = root.join("models--x--y");
         let snapshot = repository.join("snapshots/0123");

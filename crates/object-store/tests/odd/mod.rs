@@ -1,4 +1,4 @@
-//! A store that counts what is fetched, and may answer wrongly.
+//! A store that counts the bytes and requests, and can be told to answer wrongly.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -13,20 +13,20 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// What is wrong with an answer.
+/// The fault of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
     #[default]
     None,
-    /// One byte more than asked for.
+    /// The answer has one byte more than requested.
     Longer,
-    /// One byte less.
+    /// The answer has one byte less than requested.
     Shorter,
-    /// No bytes.
+    /// The answer has no bytes.
     Empty,
-    /// The range that begins one byte later.
+    /// The answer is the range that begins one byte later.
     OtherRange,
-    /// The right answer, a thousand bytes at a time.
+    /// The answer is right, and comes in pieces of a thousand bytes.
     Pieces,
     /// Right answers with a weak entity tag, as of a server that compresses. It fits no condition.
     WeakTag,

@@ -1,5 +1,5 @@
 //! Tests that read files from servers in the test process.
-#![expect(clippy::cast_possible_truncation, reason = "what a test makes is small")]
+#![expect(clippy::cast_possible_truncation, reason = "test data is small")]
 
 mod errors;
 mod hub;

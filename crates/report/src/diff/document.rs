@@ -105,7 +105,7 @@ pub fn document<'a>(found: &'a FileDifferences<'a>) -> impl Serialize + 'a {
             Difference::Added => document.added.push(name),
             Difference::Removed => document.removed.push(name),
             Difference::Changed => {
-                document.changed.push(ChangedObject { name, old: None, changes })
+                document.changed.push(ChangedObject { name, old: None, changes });
             }
             Difference::Renamed(old) => {
                 document.renamed.push(ChangedObject { name, old: Some(old), changes });

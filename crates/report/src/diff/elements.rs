@@ -98,7 +98,8 @@ pub struct Numbers {
 /// or infinity. The mean and the relative difference are only in the JSON document.
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} elements changed", grouped(self.changed), grouped(self.count))?;
+        let noun = if self.count == 1 { "element" } else { "elements" };
+        write!(f, "{} of {} {noun} changed", grouped(self.changed), grouped(self.count))?;
         if let Some(numbers) = self.numbers.as_ref().filter(|_| self.changed > 0) {
             write!(f, " (max {}", numbers.max())?;
             if let Some(norm) = numbers.relative_norm() {

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_paired() {
+    fn all_changes_are_paired() {
         let pairs = |old: &[&'static str], new: &[&'static str]| {
             paired(old.to_vec(), new.to_vec(), Ord::cmp).collect::<Vec<_>>()
         };

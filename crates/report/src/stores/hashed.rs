@@ -139,7 +139,7 @@ impl<S: ReadAt> ReadAt for Hashed<S> {
         if state.is_in_order {
             self.hash_up_to(state, offset)?;
         }
-        // Nothing is hashed twice: a range that was read before, or that lies behind a gap, is skipped.
+        // Nothing is hashed twice: a range that was read before, or that comes after a gap, is skipped.
         let known =
             state.position.checked_sub(offset).and_then(|known| usize::try_from(known).ok());
         if let Some(new) = known.and_then(|known| buffer.get(known..)) {

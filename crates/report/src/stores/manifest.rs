@@ -51,7 +51,7 @@ impl Manifest {
             let what = if error.is_data() { "blobs with digests and sizes" } else { "JSON" };
             let (line, column) = (error.line(), error.column());
             bad(format!(
-                "this is no manifest of Ollama: expected {what} in line {line}, column {column}"
+                "this is not a manifest of Ollama: expected {what} in line {line}, column {column}"
             ))
         })?;
         let (mut blobs, mut seen) = (Vec::new(), HashSet::new());
@@ -99,8 +99,9 @@ pub fn check_blobs(
             Some(found) if found == *size => {}
             Some(found) => {
                 let sentence = format!(
-                    "blob sha256-{} has {found} bytes, the manifest says {size}",
-                    hex(sha256)
+                    "blob sha256-{} has {}, but the manifest says {size}",
+                    hex(sha256),
+                    counted(found, "byte")
                 );
                 sizes = sizes.or(Some(finding(&LENGTH, sentence)));
             }
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(sentence, format!("1 blob of the model is missing: sha256-{TWO} (4 B)"));
         let (rule, sentence) = check([Some(2), Some(5)]).unwrap();
         assert_eq!(rule, "store-size");
-        assert_eq!(sentence, format!("blob sha256-{ONE} has 2 bytes, the manifest says 3"));
+        assert_eq!(sentence, format!("blob sha256-{ONE} has 2 bytes, but the manifest says 3"));
         let (_, sentence) = check([None, None]).unwrap();
         assert!(sentence.starts_with("2 blobs of the model are missing: "), "{sentence}");
     }

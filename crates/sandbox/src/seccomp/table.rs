@@ -79,33 +79,33 @@ macro_rules! table {
 }
 
 table! {
-    SYS_read, Only::NotOutput, "reading what is open";
-    SYS_pread64, Only::Any, "reading at a position";
-    SYS_lseek, Only::Any, "reading and writing from a position on";
-    SYS_write, Only::Any, "results and messages; what `convert` writes";
-    SYS_close, Only::Any, "being done with a file";
+    SYS_read, Only::NotOutput, "reading an open file";
+    SYS_pread64, Only::Any, "reading at an offset";
+    SYS_lseek, Only::Any, "reading and writing from an offset on";
+    SYS_write, Only::Any, "writing results, messages and the output of `convert`";
+    SYS_close, Only::Any, "closing a file";
     SYS_fcntl, Only::Argument(1, GETFD), "the standard library in debug builds, before it closes";
-    SYS_brk, Only::Any, "memory";
-    SYS_mmap, Only::OwnMemory, "memory";
-    SYS_mremap, Only::Any, "memory that grows";
-    SYS_munmap, Only::Any, "memory that is given back";
-    SYS_mprotect, Only::NoCode, "memory that was reserved";
-    SYS_madvise, Only::Argument(2, DONTNEED), "memory that is given back";
-    SYS_madvise, Only::Argument(2, HUGEPAGE), "memory, where `GLIBC_TUNABLES` asks for larger pages";
-    SYS_getrandom, Only::Any, "secrets of hash tables";
-    SYS_futex, Only::Any, "threads that wait for one another";
-    SYS_sched_yield, Only::Any, "threads that wait for one another";
-    SYS_sched_getaffinity, Only::Any, "the allocator asks how many processors there are";
-    SYS_clock_gettime, Only::Any, "progress, where the kernel lends no clock";
-    SYS_restart_syscall, Only::Any, "a call that stopping the process has interrupted";
-    SYS_rt_sigreturn, Only::Any, "the end of a signal's handler";
+    SYS_brk, Only::Any, "allocating memory";
+    SYS_mmap, Only::OwnMemory, "allocating memory";
+    SYS_mremap, Only::Any, "growing memory";
+    SYS_munmap, Only::Any, "freeing memory";
+    SYS_mprotect, Only::NoCode, "using memory that was reserved";
+    SYS_madvise, Only::Argument(2, DONTNEED), "freeing memory";
+    SYS_madvise, Only::Argument(2, HUGEPAGE), "memory with larger pages, if `GLIBC_TUNABLES` asks for them";
+    SYS_getrandom, Only::Any, "random seeds of hash tables";
+    SYS_futex, Only::Any, "threads that wait for each other";
+    SYS_sched_yield, Only::Any, "threads that wait for each other";
+    SYS_sched_getaffinity, Only::Any, "the number of processors, for the allocator";
+    SYS_clock_gettime, Only::Any, "the time for progress, if the kernel does not map its clock";
+    SYS_restart_syscall, Only::Any, "continuing a call after the process was stopped";
+    SYS_rt_sigreturn, Only::Any, "returning from a signal handler";
     SYS_rt_sigprocmask, Only::Any, "ending after a panic or when out of memory";
-    SYS_sigaltstack, Only::Any, "the end";
+    SYS_sigaltstack, Only::Any, "ending a thread";
     SYS_getpid, Only::Any, "ending when out of memory";
-    SYS_gettid, Only::Any, "ending when out of memory, and what a panic says";
+    SYS_gettid, Only::Any, "ending when out of memory, and the message of a panic";
     SYS_tgkill, Only::OwnProcess, "ending when out of memory";
-    SYS_exit, Only::Any, "the end";
-    SYS_exit_group, Only::Any, "the end";
-    SYS_recvmsg, Only::Argument(0, 0), "files, which the process that started it has opened";
-    SYS_copy_file_range, Only::Any, "the data that `edit` and `patch` keep";
+    SYS_exit, Only::Any, "ending a thread";
+    SYS_exit_group, Only::Any, "ending the process";
+    SYS_recvmsg, Only::Argument(0, 0), "receiving files that the parent process has opened";
+    SYS_copy_file_range, Only::Any, "copying the data that `edit` and `patch` keep";
 }

@@ -9,7 +9,7 @@ use crate::{Confinement, Ending, Job, JobError, StartError, Work};
 /// The sentence about the confinement that systems other than Linux lack.
 const MISSING: &str = "only Linux confines processes";
 
-/// A thread of a pool, which runs the jobs itself.
+/// A thread of a pool that runs the jobs in this process. On Linux, the thread of this name keeps a confined worker process instead.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
 }

@@ -73,6 +73,7 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
         match self.flaw {
+            Flaw::Magic if found == 1 => f.write_str("1 byte is left where a frame should begin"),
             Flaw::Magic => write!(f, "{found} bytes are left where a frame should begin"),
             Flaw::Truncated => f.write_str("a frame runs past the end"),
             Flaw::Skippable => f.write_str("a frame is skippable"),

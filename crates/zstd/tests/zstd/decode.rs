@@ -109,7 +109,7 @@ fn headers_end_with_their_block() {
 
 /// Checks that a block is found corrupt however few bytes it may decode to.
 #[test]
-fn what_is_too_long_is_validated_to_its_end() {
+fn frames_beyond_the_limit_are_validated_to_their_end() {
     // Four raw literals, and one sequence, each of whose codes is a repeated one: all literals, a match of three bytes, and
     // an offset with extra bits.
     let frame = |offset_code, bits| {
@@ -131,7 +131,7 @@ fn what_is_too_long_is_validated_to_its_end() {
 
 /// Checks the reason and the position of each error.
 #[test]
-fn flaws_have_their_places() {
+fn errors_have_the_offset_of_the_flaw() {
     let content: Vec<u8> = (0..=255).cycle().take(3000).collect();
     let one = encode(&content, Level::default()).unwrap();
     let flaw = |frames: &[u8], bounds: Bounds| {

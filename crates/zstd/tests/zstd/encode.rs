@@ -55,7 +55,7 @@ const SIZES: &[usize] = &[
 
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
-fn what_goes_in_comes_out() {
+fn encoded_content_is_decoded_unchanged() {
     for kind in KINDS {
         for size in SIZES {
             let content = content(*kind, *size);
@@ -75,7 +75,7 @@ fn what_goes_in_comes_out() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
-fn how_it_comes_in_makes_no_difference() {
+fn the_sizes_of_pieces_make_no_difference() {
     for kind in KINDS {
         for size in [1, 300, BLOCK, BLOCK + 1, (1 << 20) + 3] {
             let content = content(*kind, size);
@@ -88,7 +88,7 @@ fn how_it_comes_in_makes_no_difference() {
 }
 
 #[test]
-fn short_contents_of_all_sorts() {
+fn short_content_of_every_kind_is_encoded() {
     let mut rng = Rng::with_seed(1);
     for round in 0..if cfg!(miri) { 10 } else { 20_000 } {
         let mut content = Vec::new();
@@ -108,7 +108,7 @@ fn short_contents_of_all_sorts() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
-fn what_can_be_saved_is_saved() {
+fn compressible_content_becomes_smaller() {
     // In thousandths of the content: a little more than the encoder needs now.
     let most = [
         ("zeros", 1),
@@ -157,7 +157,7 @@ fn the_header_gives_the_size() {
 }
 
 #[test]
-fn the_length_and_the_level_are_held_to() {
+fn wrong_lengths_and_levels_are_errors() {
     assert!([0, 6, 255].into_iter().all(|level| Level::new(level).is_none()));
     let mut out = |_: &[u8]| Ok::<_, EncodeError>(());
     let mut encoder = Encoder::new(Level::default(), 3).unwrap();

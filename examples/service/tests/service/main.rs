@@ -8,7 +8,7 @@
     clippy::allow_attributes,
     clippy::cast_precision_loss,
     missing_docs,
-    reason = "one that panics has failed"
+    reason = "a test that panics has failed"
 )]
 
 mod http;

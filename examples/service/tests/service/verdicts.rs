@@ -78,7 +78,7 @@ fn denied_notes_are_errors() {
 /// Checks that a file that declares a manifest of 64 MiB, which it does not contain, fails alone if a worker may use half
 /// as much memory.
 #[test]
-fn want_of_memory_costs_no_more_than_the_file() {
+fn running_out_of_memory_fails_one_file_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.zt");
     let manifest: u64 = 64 << 20;
@@ -99,7 +99,7 @@ fn want_of_memory_costs_no_more_than_the_file() {
 }
 
 #[test]
-fn what_is_no_file_is_not_read() {
+fn only_regular_files_are_read() {
     let (reader, _writer) = std::io::pipe().unwrap();
     let pipe = File::from(std::os::fd::OwnedFd::from(reader));
     let checked = Service::start(patient()).unwrap().check("", pipe);

@@ -1,4 +1,4 @@
-//! Files of 0.1.
+//! Reads files of 0.1.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -9,7 +9,7 @@ use ztensor::{Encoding, LegacyReader, Object};
 
 use crate::component;
 
-/// Everything, read from a file, with checksums verified.
+/// Reads everything from a file, and verifies checksums.
 pub(crate) fn stream(path: &Path, file: &[u8], report: &mut Report) {
     let Some(mut reader) = report.opened(LegacyReader::open(path)) else { return };
     for (name, object) in reader.list_objects().clone() {
@@ -17,7 +17,7 @@ pub(crate) fn stream(path: &Path, file: &[u8], report: &mut Report) {
     }
 }
 
-/// Everything, borrowed from a mapped file where that can be done.
+/// Reads everything, borrowed from a mapped file if possible.
 pub(crate) fn mapped(path: &Path, file: &[u8], report: &mut Report) {
     let Some(mut reader) = report.opened(LegacyReader::open_mmap(path)) else { return };
     for (name, object) in reader.list_objects().clone() {

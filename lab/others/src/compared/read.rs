@@ -1,4 +1,4 @@
-//! Files of 1.x.
+//! Reads files of 1.x.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -9,7 +9,7 @@ use ztensor::{Encoding, Object, ZTensorReader};
 
 use crate::component;
 
-/// Everything, read from a file, with checksums verified.
+/// Reads everything from a file, and verifies checksums.
 pub(crate) fn stream(path: &Path, file: &[u8], report: &mut Report) {
     let Some(mut reader) = report.opened(ZTensorReader::open(path)) else { return };
     for (name, object) in reader.list_objects().clone() {
@@ -18,7 +18,7 @@ pub(crate) fn stream(path: &Path, file: &[u8], report: &mut Report) {
     }
 }
 
-/// Everything, borrowed from a mapped file where that can be done.
+/// Reads everything, borrowed from a mapped file if possible.
 pub(crate) fn mapped(path: &Path, file: &[u8], report: &mut Report) {
     let Some(mut reader) = report.opened(ZTensorReader::open_mmap(path)) else { return };
     for (name, object) in reader.list_objects().clone() {
@@ -78,7 +78,7 @@ fn typed<R: Read + Seek>(
     }
 }
 
-/// Component by component, as bytes.
+/// Reads the bytes of each component.
 fn components<R: Read + Seek>(
     reader: &mut ZTensorReader<R>,
     (name, object): (&str, &Object),

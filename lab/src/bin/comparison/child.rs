@@ -1,4 +1,4 @@
-//! A process for one file and one reader.
+//! Runs a process for one file and one reader.
 
 use std::env::var_os;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use zten_testkit::process::{Build, command, target_folder};
 use crate::outcome::Outcome;
 use crate::readers::{Program, Reader};
 
-/// The interpreter that has the packages of `lab/python/readers/requirements.txt`.
+/// The variable with the path of the Python interpreter that has the packages of `lab/python/readers/requirements.txt`.
 const PYTHON: &str = "ZTEN_LAB_PYTHON";
 
 /// The paths of the programs.
@@ -22,7 +22,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs of some readers: this one, and the others, built beside it if need be.
+    /// Finds the programs of these readers: this program, and the others, which are built if necessary.
     pub(crate) fn start<'r>(readers: impl IntoIterator<Item = &'r Reader>) -> Result<Self> {
         let mut programs = Self {
             runner: std::env::current_exe()?,
@@ -48,7 +48,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Lets a reader read a file, with the options of the corpus.
+    /// Runs a reader on a file, with the options of the corpus.
     pub(crate) fn run(&self, reader: &Reader, file: &Path, options: &str) -> Result<Outcome> {
         let mut program = match reader.program {
             Program::Runner => command(&self.runner),
@@ -71,7 +71,7 @@ impl Programs {
     }
 }
 
-/// Builds a reader of the package `zten-others`, which is a feature of it: the folder of its programs.
+/// Builds a reader of the package `zten-others`, which is a feature of that package. Returns the folder of its programs.
 fn built(features: &str) -> Result<PathBuf> {
     let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/others/Cargo.toml"));
     Ok(Build { features, ..Build::released(manifest, "zten-others") }.run(&target_folder()?)?)

@@ -1,4 +1,4 @@
-//! The document: prose from a template, and tables of what was found.
+//! Writes the document: text from a template, and tables of the results.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::readers::{READERS, Reader, ZTEN};
 use crate::run::Given;
 use crate::suite::Expected;
 
-/// The prose. Tables stand where it says `{{name}}`.
+/// The text. Tables replace `{{name}}`.
 const TEMPLATE: &str = include_str!("template.md");
 
-/// The formats, as rows begin with them.
+/// The formats, in the order of the rows that begin with them.
 const KINDS: [&str; 11] = [
     "ztensor 0.1",
     "ztensor 1.1",
@@ -28,10 +28,10 @@ const KINDS: [&str; 11] = [
     "other",
 ];
 
-/// The document on these results.
+/// Returns the document about these results.
 ///
 /// # Errors
-/// Fails if a file is of a format that no table has.
+/// A file has a format that no table has.
 pub(crate) fn document(results: &[Given]) -> Result<String> {
     for one in results {
         ensure!(KINDS.contains(&&*one.entry.kind()), "{}: a new format", one.entry.file);
@@ -49,7 +49,7 @@ pub(crate) fn document(results: &[Given]) -> Result<String> {
     }))
 }
 
-/// A line for each file and reader: file, what is expected, reader, outcome, words.
+/// Returns a line for each file and reader: the file, the expected outcome, the reader, the outcome, and the message.
 pub(crate) fn list(results: &[Given]) -> String {
     let lines = results.iter().flat_map(|Given { entry, outcomes }| {
         outcomes.iter().map(|(reader, outcome)| {
@@ -61,14 +61,14 @@ pub(crate) fn list(results: &[Given]) -> String {
     lines.collect()
 }
 
-/// Every reader and what is called.
+/// Returns the table of readers and the functions that they call.
 fn readers() -> String {
     let rows = READERS.iter().chain([&ZTEN]);
     let rows = rows.map(|reader| vec![reader.name.to_owned(), reader.calls.to_owned()]);
     table(&["reader", "calls"], 2, rows)
 }
 
-/// Counts the files of each outcome, by format, what is expected, and reader.
+/// Returns a table of the number of files with each outcome, by format, expected outcome and reader.
 fn outcomes(results: &[Given]) -> String {
     let mut counts: BTreeMap<(usize, Expected, usize), [usize; Kind::COLUMNS.len()]> =
         BTreeMap::new();
@@ -91,7 +91,7 @@ fn outcomes(results: &[Given]) -> String {
     table(&head, 3, rows)
 }
 
-/// Counts what was not rejected of the files that break a rule, by what the rule is about.
+/// Returns a table of the number of invalid files that were not rejected, by the subject of the rule.
 fn groups(results: &[Given]) -> String {
     let families: [(&str, &[&str]); 6] = [
         ("zTensor 0.1 and 1.x", &["ztensor 0.1", "ztensor 1.1", "ztensor 1.2"]),
@@ -139,17 +139,17 @@ fn outcome(given: &Given, reader: &Reader) -> Option<Kind> {
     Some(outcome.kind)
 }
 
-/// The place of a reader in the tables: ours is the last.
+/// Returns the position of a reader in the tables. zten is the last one.
 fn position(reader: &Reader) -> usize {
     READERS.iter().position(|other| other == reader).unwrap_or(READERS.len())
 }
 
-/// A number; a dot for 0.
+/// Returns a number as text, or a dot for 0.
 fn cell(count: usize) -> String {
     if count == 0 { "·".to_owned() } else { count.to_string() }
 }
 
-/// A table, of a head and rows of as many cells. The columns from `numbers` on are numbers.
+/// Returns a table with a head, and rows of as many cells. The columns from `numbers` on are numbers.
 fn table(head: &[&str], numbers: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let rule: Vec<_> =
         (0..head.len()).map(|at| if at < numbers { "---" } else { "--:" }.to_owned()).collect();

@@ -1,11 +1,11 @@
-//! The groups of the rules of the catalog, by what they are about.
+//! The groups of the rules of the catalog, by their subject.
 
-/// The group of a rule, as the document heads it.
+/// Returns the group of a rule, as the headings of the document name it.
 pub(crate) fn group(format: &str, rule: &str) -> &'static str {
     if format == "ztensor" { of_ztensor(rule) } else { of_other(rule) }
 }
 
-/// The group of a rule of another format than zTensor, by its last words.
+/// Returns the group of a rule of another format than zTensor, by the last words of its id.
 fn of_other(rule: &str) -> &'static str {
     let ends = |with: &[&str]| with.iter().any(|with| rule.ends_with(with));
     let of_pickle = ["pickle", "opcode", "global", "call", "persistent-id", "memo", "trailing"];
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Rules that no other group takes are about fields and their values.
+    /// Rules that belong to no other group are about fields and their values.
     #[test]
     fn the_schema_has_rules_of_fields_only() {
         let ends = ["-type", "-missing", "-unknown", "-syntax", "-value", "-storage", "-raw"];

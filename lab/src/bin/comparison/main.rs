@@ -1,11 +1,11 @@
-//! Gives every file of the suite to several readers, each in a process of its own, and writes down what came of it.
+//! Gives every file of the suite to several readers, each in its own process, and records the outcomes.
 //!
 //! | call | does |
 //! | --- | --- |
-//! | nothing | runs them all and writes `lab/results/readers.md` |
-//! | `--check` | runs them all and compares the document |
-//! | `--list` | runs them all and prints a line for each file and reader |
-//! | `one READER FILE [OPTIONS]` | runs one and prints what came of it |
+//! | nothing | runs all readers and writes `lab/results/readers.md` |
+//! | `--check` | runs all readers and compares the document |
+//! | `--list` | runs all readers and prints a line for each file and reader |
+//! | `one READER FILE [OPTIONS]` | runs one reader and prints the outcome |
 //! | `worker READER FILE [OPTIONS]` | is one of the processes |
 
 mod child;
@@ -62,7 +62,7 @@ fn write() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the document is what a run gives.
+/// Checks that a run produces the document in the repository.
 fn check() -> Result<()> {
     let there = std::fs::read_to_string(document_path())?;
     let found = document::document(&run::everything()?)?;

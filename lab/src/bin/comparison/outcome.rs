@@ -6,38 +6,38 @@ use std::process::Output;
 use anyhow::{Context as _, Result, bail};
 use zten_lab::readers::subject::{OVERRUN, PANIC};
 
-/// The signals that are told apart, as Linux numbers them.
+/// The signals that are told apart, by their numbers on Linux.
 const SIGABRT: i32 = 6;
 const SIGXCPU: i32 = 24;
 
-/// The words of Rust that end a process that lacks memory.
+/// The beginning of the message of a Rust program that aborts because memory ran out.
 const NO_MEMORY: &str = "memory allocation of ";
-/// The exit status of a process that lacks memory and says so, as `read.py` does.
+/// The exit status of a process that reports that memory ran out, as `read.py` does.
 pub(crate) const OUT_OF_MEMORY: i32 = 99;
 
-/// The kind of an outcome: the worst, where several calls gave several things.
+/// The kind of an outcome. If several calls had different outcomes, the worst one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     RejectedAtOpening,
     RejectedOnReading,
     /// Every call returned.
     Accepted,
-    /// A call returned what the file does not hold.
+    /// A call returned content that the file does not have.
     Wrong,
     Panicked,
     Aborted,
-    /// Memory past an allocation was written.
+    /// A byte beyond the end of an allocation was written.
     Overrun,
     OutOfMemory,
     OutOfTime,
 }
 
 impl Kind {
-    /// The heads of columns, from the best outcome to the worst.
+    /// The headings of the columns, from the best outcome to the worst.
     pub(crate) const COLUMNS: [&'static str; 6] =
         ["rejected", "accepted", "wrong bytes", "crashed", "out of memory", "timed out"];
 
-    /// The name, for one file.
+    /// Returns the name for one file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::RejectedAtOpening => "rejected at opening",
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// The column that it is counted in.
+    /// Returns the heading of the column in which the outcome is counted.
     pub(crate) fn column(self) -> &'static str {
         let [rejected, accepted, wrong, crashed, out_of_memory, timed_out] = Self::COLUMNS;
         match self {
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether it is an error that the caller can handle.
+    /// Returns whether the outcome is an error that the caller can handle.
     pub(crate) fn is_rejection(self) -> bool {
         matches!(self, Self::RejectedAtOpening | Self::RejectedOnReading)
     }
@@ -72,16 +72,16 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) kind: Kind,
-    /// The wrong bytes: `invented`, `outside`, `bool`, `content`, and how.
+    /// The wrong bytes: the kind (`invented`, `outside`, `bool`, `content`), and a description.
     pub(crate) wrong: Vec<(String, String)>,
-    /// The words of an error, a panic or an abort, in one line.
+    /// The message of an error, a panic or an abort, on one line.
     pub(crate) message: String,
-    /// The sum of each component that was returned, where the process ended well.
+    /// The sum of each returned component, if the process ended normally.
     pub(crate) content: Option<String>,
 }
 
 impl Outcome {
-    /// Reads the outcome from the end of a process.
+    /// Determines the outcome from the output and the exit status of a process.
     pub(crate) fn from_output(output: &Output) -> Result<Self> {
         let said = String::from_utf8_lossy(&output.stdout);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -106,7 +106,7 @@ impl Outcome {
         }
     }
 
-    /// Returns what was wrong, or else the message.
+    /// Returns what was wrong, or otherwise the message.
     pub(crate) fn description(&self) -> String {
         if self.wrong.is_empty() {
             return self.message.clone();

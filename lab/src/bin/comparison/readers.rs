@@ -1,4 +1,4 @@
-//! The readers that are given the suite, and what each does in a process of its own.
+//! The readers that get the suite, and the function that each runs in its own process.
 
 mod demo;
 mod zten;
@@ -11,7 +11,7 @@ use zten_lab::readers::{safetensors, ztensor, ztensor_2};
 
 use crate::suite::Entry;
 
-/// The program that a reader is in.
+/// The program that contains a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// The library itself.
@@ -24,7 +24,7 @@ pub(crate) enum Program {
     Python,
 }
 
-/// A reader, in one of the ways in which it reads.
+/// A reader in one of its ways of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reader {
     /// The name on the command line.
@@ -34,7 +34,7 @@ pub(crate) struct Reader {
     /// The functions that it calls.
     pub(crate) calls: &'static str,
     pub(crate) program: Program,
-    /// The formats that it reads; of zTensor, `ztensor`, a space and a generation.
+    /// The formats that it reads. A generation of zTensor is `ztensor`, a space and the generation.
     reads: &'static [&'static str],
 }
 
@@ -47,13 +47,13 @@ impl Reader {
         Self { key, name, calls, program, reads }
     }
 
-    /// Finds the one that is called so.
+    /// Finds the reader called `key`.
     pub(crate) fn find(key: &str) -> Result<&'static Self> {
         let mut all = READERS.iter().chain([&ZTEN, &DEMO]);
         all.find(|one| one.key == key).with_context(|| format!("no reader {key:?}"))
     }
 
-    /// Returns whether it is given a file. Only `zten` looks for the files beside one that is split.
+    /// Returns whether the reader gets a file. Only `zten` looks for the other files of a split model.
     pub(crate) fn is_given(&self, entry: &Entry) -> bool {
         let is_alone = !entry.file.contains("-of-0") || entry.file.contains("-of-00001");
         self.reads.contains(&&*entry.kind()) && (is_alone || entry.format != "gguf")
@@ -63,14 +63,14 @@ impl Reader {
 const UP_TO_1_1: &[&str] = &["ztensor 0.1", "ztensor 1.1"];
 const UP_TO_1_2: &[&str] = &["ztensor 0.1", "ztensor 1.1", "ztensor 1.2"];
 
-/// Ours, which is given every file.
+/// The reader zten, which gets every file.
 pub(crate) static ZTEN: Reader =
     Reader::new(Program::Runner, ["zten", "zten", "open, verify and read everything"], &[]);
 
-/// Does what its options say, so that tests see every outcome.
+/// A reader that does what its options say, so that tests can produce every outcome.
 static DEMO: Reader = Reader::new(Program::Runner, ["demo", "demo", ""], &[]);
 
-/// The others. Each is called in its strictest setting.
+/// All other readers, each with its strictest settings.
 pub(crate) static READERS: [Reader; 15] = [
     Reader::new(
         Program::Runner,
@@ -153,8 +153,7 @@ pub(crate) static READERS: [Reader; 15] = [
     ),
 ];
 
-/// Reads one file by one reader, and prints what came of it. `options` are those of the corpus, and
-/// for `zten` alone.
+/// Reads a file with one reader, and prints the outcome. `options` are those of the corpus, which only `zten` uses.
 pub(crate) fn work(key: &str, file: &Path, options: &str) -> Result<()> {
     match key {
         "zten" => run(file, |file, report| zten::read(file, options, report)),

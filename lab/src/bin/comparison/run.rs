@@ -1,4 +1,4 @@
-//! Every file by every reader.
+//! Runs every reader on every file.
 
 use std::sync::Mutex;
 use std::thread;
@@ -11,19 +11,19 @@ use crate::outcome::{Kind, Outcome};
 use crate::readers::{READERS, Reader, ZTEN};
 use crate::suite::{self, Entry, Expected};
 
-/// The content of what scans a file and reads nothing, as `read.py` has it.
+/// The content that a program reports if it scans a file without reading tensors, as in `read.py`.
 const SCANNED: &str = "-";
 
-/// A file, and what came of it.
+/// A file, and the outcomes of the readers.
 pub(crate) struct Given {
     pub(crate) entry: Entry,
     pub(crate) outcomes: Vec<(&'static Reader, Outcome)>,
 }
 
-/// Gives every file to `zten` and to each reader that reads its format.
+/// Gives every file to `zten`, and to each reader that reads its format.
 ///
 /// # Errors
-/// Fails if a process cannot be started, or `zten` gives another verdict than the index.
+/// A process cannot be started, or `zten` gives another verdict than the index.
 pub(crate) fn everything() -> Result<Vec<Given>> {
     ensure!(!cfg!(debug_assertions), "build it with --release: there, what overflows wraps");
     let programs = Programs::start(&READERS)?;
@@ -49,7 +49,7 @@ fn given(programs: &Programs, entry: &Entry) -> Result<Given> {
     Ok(Given { entry: entry.clone(), outcomes })
 }
 
-/// Compares what a reader returned of a valid file with what `zten` reads.
+/// Compares the content that a reader returned for a valid file with the content that `zten` reads.
 fn compare(outcome: &mut Outcome, ours: &Outcome) {
     let [found, expected] = [&*outcome, ours].map(|one| one.content.as_deref().unwrap_or_default());
     if found == expected || found == SCANNED {
@@ -64,7 +64,7 @@ fn compare(outcome: &mut Outcome, ours: &Outcome) {
     }
 }
 
-/// Checks that `zten` did what the index says.
+/// Checks that the outcome of `zten` is that of the index.
 fn check(entry: &Entry, outcome: &Outcome) -> Result<()> {
     let right = match &entry.rule {
         Some(rule) => {
@@ -85,7 +85,7 @@ fn check(entry: &Entry, outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
-/// The results for all items, in their order, by as many threads as there are processors.
+/// Runs `run` for all items on as many threads as there are processors. Returns the results in the order of the items.
 fn each<I: Sync, R: Send>(items: &[I], run: impl Fn(&I) -> Result<R> + Sync) -> Result<Vec<R>> {
     let next = Mutex::new(items.iter().enumerate());
     let done = Mutex::new(Vec::new());

@@ -30,18 +30,18 @@ pub(crate) enum Expected {
     Valid,
     /// The file breaks a clause of a specification.
     Specification,
-    /// The file contradicts itself, or can be read in two ways.
+    /// The file contradicts itself, or can be read in two different ways.
     Implied,
-    /// The file breaks a decision of ours.
+    /// The file breaks a rule that zten has decided on.
     Policy,
-    /// Readers have crashed on it.
+    /// The file has a value on which readers have crashed.
     Fault,
     /// The file may be accepted or rejected.
     Either,
 }
 
 impl Expected {
-    /// The cell of a table.
+    /// Returns the text of the cell in a table.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -53,14 +53,14 @@ impl Expected {
         }
     }
 
-    /// Returns whether a reader should reject such a file, policies included.
+    /// Returns whether a reader should reject such a file, including files that only break a policy.
     pub(crate) fn is_rejected(self) -> bool {
         !matches!(self, Self::Valid | Self::Either)
     }
 }
 
 impl Entry {
-    /// The format, and the generation of zTensor.
+    /// Returns the format, and the generation of a zTensor file.
     pub(crate) fn kind(&self) -> String {
         match &self.generation {
             Some(generation) => format!("{} {generation}", self.format),
@@ -79,19 +79,19 @@ impl Entry {
         }
     }
 
-    /// The option of the corpus under which it has its verdict.
+    /// Returns the option of the corpus with which the file has its verdict.
     pub(crate) fn options(&self) -> &str {
         self.options.as_deref().unwrap_or("-")
     }
 
-    /// Returns whether others can have an opinion on it: they know neither the canonical form nor our limits. A file
-    /// that is rejected with a tolerance is rejected without.
+    /// Returns whether other readers can judge the file: they have neither the canonical form nor our limits. A file that is
+    /// rejected with a tolerance is also rejected without.
     pub(crate) fn is_compared(&self) -> bool {
         self.options.as_deref().is_none_or(|options| options.starts_with("tolerate="))
     }
 }
 
-/// Every file that has a verdict.
+/// Returns every file that has a verdict.
 pub(crate) fn entries() -> Result<Vec<Entry>> {
     let index = std::fs::read(corpus().join("index.json")).context("corpus/index.json")?;
     let Index { version, files } = serde_json::from_slice(&index)?;

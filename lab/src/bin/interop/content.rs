@@ -1,4 +1,4 @@
-//! The expected content of a file, with which what either program writes or reads is compared.
+//! The expected content of a file, with which the content that either program writes or reads is compared.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use zten::element::{LogicalType, StorageType};
 /// Attributes of a file or an object.
 pub(crate) type Attributes = BTreeMap<String, Value>;
 
-/// All of a file.
+/// The content of a whole file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     pub(crate) attributes: Option<Attributes>,
@@ -65,12 +65,12 @@ impl Object {
 }
 
 impl Part {
-    /// Storage elements for each logical one.
+    /// Returns the number of storage elements in a logical element.
     pub(crate) fn ratio(&self) -> u8 {
         self.known().map_or(1, LogicalType::ratio)
     }
 
-    /// The logical type, where it is one that 1.2 names.
+    /// Returns the logical type, if it is one that 1.2 defines.
     pub(crate) fn known(&self) -> Option<LogicalType> {
         let name = self.logical.as_deref()?;
         LogicalType::V1_2.into_iter().find(|logical| logical.name() == name)
@@ -83,7 +83,7 @@ impl Part {
     }
 }
 
-/// The little-endian bytes of numbers.
+/// Returns the little-endian bytes of numbers.
 pub(crate) fn le(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
@@ -108,7 +108,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns whether two sets of attributes are equal; none is the same as an empty set.
+/// Returns whether two sets of attributes are equal. No attributes equal an empty set.
 pub(crate) fn same_attributes(a: Option<&Attributes>, b: Option<&Attributes>) -> bool {
     let none = Attributes::new();
     let (a, b) = (a.unwrap_or(&none), b.unwrap_or(&none));

@@ -1,5 +1,5 @@
-//! The known disagreements with the reference implementation, shown again at every run: when
-//! one of these no longer holds, the other comparisons can become stricter.
+//! The known disagreements with the reference implementation, which every run demonstrates again. When one of them disappears, the
+//! other comparisons can become stricter.
 
 mod readers;
 mod writers;
@@ -8,15 +8,15 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// One disagreement: what it is, who is right by the specification, and how it shows.
+/// A disagreement: what it is, who is right according to the specification, and a function that demonstrates it.
 struct Disagreement {
     what: &'static str,
     right: &'static str,
-    /// Fails where it does not show.
+    /// The function, which fails if the disagreement does not occur.
     show: fn(&Path) -> Result<()>,
 }
 
-/// Shows them all.
+/// Demonstrates all disagreements.
 pub(crate) fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     for (at, known) in readers::KNOWN.iter().chain(&writers::KNOWN).enumerate() {

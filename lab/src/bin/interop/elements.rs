@@ -1,8 +1,8 @@
-//! Elements as values of the type that stands for them, and back.
+//! Conversions between elements and values of the Rust types that represent them.
 
 use half::{bf16, f16};
 
-/// A value that has little-endian bytes.
+/// A value that can be converted to and from little-endian bytes.
 pub(crate) trait Le: Copy {
     fn add_to(self, bytes: &mut Vec<u8>);
 }
@@ -25,7 +25,7 @@ impl Le for bool {
     }
 }
 
-/// The little-endian bytes of all of them.
+/// Returns the little-endian bytes of all elements.
 pub(crate) fn le_bytes<T: Le>(elements: &[T]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size_of_val(elements));
     for element in elements {
@@ -34,7 +34,7 @@ pub(crate) fn le_bytes<T: Le>(elements: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// Does something with the Rust type that stands for a storage type.
+/// Uses the Rust type that represents a storage type.
 macro_rules! by_type {
     ($storage:expr, $element:ident => $do:block) => {{
         macro_rules! with {

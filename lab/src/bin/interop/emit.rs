@@ -1,5 +1,5 @@
-//! Files for readers that are not written in Rust, and a list of what is in them: all of it from
-//! what was to be written, and nothing read again.
+//! Writes files for readers that are not written in Rust, with a list of their content. The list comes from what was to be written,
+//! not from reading the files.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(crate) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
 }
 
 fn one(path: &Path, at: usize, rng: &mut Rng) -> Result<serde_json::Value> {
-    // Half of the files are such that old readers should manage.
+    // Half of the files use only features that old readers should support.
     let taste = if at.is_multiple_of(2) { Taste::OldPython } else { Taste::Python };
     let content = generate::content(rng, taste);
     let canonical = at.is_multiple_of(5);
@@ -81,7 +81,7 @@ fn attributes(attributes: Option<&Attributes>) -> serde_json::Value {
     })
 }
 
-/// A value with its kind, which JSON alone would lose: numbers as text, floats as their bits.
+/// Returns a value with its type, which JSON alone would lose: numbers as text, floats as their bits.
 fn value(item: &Value) -> serde_json::Value {
     match item {
         Value::Integer(number) => json!({ "int": i128::from(*number).to_string() }),

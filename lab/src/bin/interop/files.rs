@@ -1,4 +1,4 @@
-//! Files written, and appended to, by either implementation; both read all of each.
+//! Files that either implementation writes and appends to. Both read all of each file.
 
 use std::fmt;
 use std::fs;
@@ -80,7 +80,7 @@ fn one(path: &Path, hands: &[Hand], rng: &mut Rng, counts: &mut Counts) -> Resul
     let canonical = hands == [Hand::Ours] && rng.u8(..4) == 0;
     let manner = Manner { sum, canonical };
     let sum = if canonical { Sum::Sha256 } else { sum };
-    // The first stage is a new file, the others are appended.
+    // The first stage writes a new file, and later stages append to it.
     let stages = if canonical { 1 } else { rng.usize(1..4).max(hands.len()) };
     let mut left = &content.objects[..];
     let mut hand = rng.usize(..hands.len());
@@ -112,7 +112,7 @@ fn one(path: &Path, hands: &[Hand], rng: &mut Rng, counts: &mut Counts) -> Resul
     if rng.u8(..4) == 0 {
         let mut other = content.clone();
         if alter(&mut other, rng) {
-            // The comparisons can fail, so that their success says something.
+            // The comparison must fail for other content. Otherwise its success would mean nothing.
             ensure!(ours::compare(path, &other, Some(sum), canonical).is_err(), "zten reads more");
             ensure!(theirs::compare(path, &other, wanted).is_err(), "ztensor reads more");
             counts.altered += 1;
@@ -134,8 +134,7 @@ fn one(path: &Path, hands: &[Hand], rng: &mut Rng, counts: &mut Counts) -> Resul
     Ok(())
 }
 
-/// Makes a file one of 1.1. Appending to it keeps its version, and what they append may be
-/// of 1.2 all the same.
+/// Turns a file into one of 1.1. Appending to it keeps its version, although the appended objects may use features of 1.2.
 fn older(path: &Path) -> Result<()> {
     let mut file = fs::read(path)?;
     let version = b"\x67version\x651.2.0";
@@ -145,7 +144,7 @@ fn older(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Changes one thing, if there is any.
+/// Changes one part of the content. Returns whether there was anything to change.
 fn alter(content: &mut Content, rng: &mut Rng) -> bool {
     let Some(object) = rng.choice(&mut content.objects) else {
         let added = Attributes::from([("added".to_owned(), Value::Null)]);
@@ -172,8 +171,7 @@ fn alter(content: &mut Content, rng: &mut Rng) -> bool {
     true
 }
 
-/// Damages a byte of one component: both must find that the checksum is another. That shows that
-/// they verify what the other wrote, and do not just let it pass.
+/// Damages a byte of one component. Both must report a wrong checksum, which shows that they verify files of the other.
 fn damage(path: &Path, objects: &[Object], rng: &mut Rng, counts: &mut Counts) -> Result<()> {
     let full = |object: &Object| object.parts.iter().any(|part| !part.bytes.is_empty());
     let full: Vec<&Object> = objects.iter().filter(|object| full(object)).collect();

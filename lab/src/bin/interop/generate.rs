@@ -1,4 +1,4 @@
-//! Contents that look random and follow from a seed.
+//! Makes pseudorandom contents from a seed.
 
 mod attributes;
 mod bytes;
@@ -13,16 +13,16 @@ use names::Names;
 /// The set of features that a generated content may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taste {
-    /// Whatever a 1.2 file may hold.
+    /// All features of a 1.2 file.
     Everything,
-    /// No attribute values that Python has no word for: tags, keys that cannot be hashed.
+    /// No attribute values that Python cannot represent: tags, and keys that cannot be hashed.
     Python,
-    /// Nor what 1.1.1 in Python rejects a whole file for: attributes of the file that are not
-    /// text, NUL in names. Nor shapes, formats and types that are rare.
+    /// Nor anything for which ztensor 1.1.1 in Python rejects the whole file: file attributes that are not text, and a NUL in
+    /// names. Nor rare shapes, formats and types.
     OldPython,
 }
 
-/// One content. Most are small, some have hundreds of objects.
+/// Returns a content. Most contents are small, and some have hundreds of objects.
 pub(crate) fn content(rng: &mut Rng, taste: Taste) -> Content {
     let count = match rng.u8(..20) {
         0 => 0,

@@ -1,12 +1,11 @@
-//! Holds `zten` to the reference implementation of zTensor: what the one writes, the other reads,
-//! element by element.
+//! Compares `zten` with the reference implementation of zTensor: each reads what the other writes, element by element.
 //!
 //! ```text
-//! interop files COUNT SEED       files written and appended to by either, read by both
+//! interop files COUNT SEED       files that either writes and appends to, and both read
 //! interop second COUNT SEED      the same in generation 2
-//! interop emit FOLDER COUNT SEED files for other readers, and what they hold
+//! interop emit FOLDER COUNT SEED files for other readers, and their content
 //! interop shards FOLDER COUNT SEED files in generation 2 with shards, for other readers
-//! interop disagreements          what the two are known to see differently
+//! interop disagreements          the known disagreements
 //! ```
 
 mod content;

@@ -1,4 +1,4 @@
-//! Writing and reading by this project's library.
+//! Writing and reading with this project's library.
 
 mod read;
 mod write;

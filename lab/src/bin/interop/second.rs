@@ -1,5 +1,5 @@
-//! Files of generation 2, written and appended to by either implementation; both read all of each, and
-//! compute one content digest.
+//! Files of generation 2 that either implementation writes and appends to. Both read all of each file, and compute the same content
+//! digest.
 
 mod generate;
 mod ours;
@@ -16,7 +16,7 @@ use zten::Archive;
 use zten::element::{LogicalType, StorageType};
 use zten::verify::DigestAlgorithm;
 
-/// One object: what both are compared with.
+/// An object, with which the results of both are compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) name: String,
@@ -28,7 +28,7 @@ pub(crate) struct Object {
     pub(crate) compressed: bool,
 }
 
-/// One part: its decoded little-endian bytes.
+/// A part: its decoded little-endian bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) role: &'static str,
@@ -44,7 +44,7 @@ struct Counts {
     files: u64,
     appended: u64,
     canonical: u64,
-    /// Canonical files that are the same bytes, whichever wrote them.
+    /// The number of canonical files that have the same bytes from both writers.
     equal: u64,
     objects: u64,
     bytes: u64,
@@ -80,7 +80,7 @@ pub(crate) fn run(count: u64, seed: u64) -> Result<()> {
     sharded::run(folder.path(), count, seed)
 }
 
-/// Writes files with shards, of arrays, for other readers.
+/// Writes files of arrays with shards, for other readers.
 pub(crate) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
     sharded::emit(folder, count, seed)
 }
@@ -109,7 +109,7 @@ fn one(path: &Path, kind: u64, rng: &mut Rng, counts: &mut Counts) -> Result<()>
     let own_form = canonical && kind == 0;
     ours::compare(path, &objects, own_form).context("zten reads")?;
     theirs::compare(path, &objects).context("ztensor reads")?;
-    // Blobs of no bytes have another place in their form.
+    // In the reference's canonical form, empty blobs have another offset.
     let is_empty = |part: &Part| part.bytes.is_empty();
     if own_form && !objects.iter().flat_map(|object| &object.parts).any(is_empty) {
         let other = path.with_extension("theirs");
@@ -137,8 +137,8 @@ fn one(path: &Path, kind: u64, rng: &mut Rng, counts: &mut Counts) -> Result<()>
     Ok(())
 }
 
-/// Damages a byte of one part that is not compressed, for a seek table has bits that mean nothing: both must
-/// find it. That shows that they verify what the other wrote.
+/// Damages a byte of an uncompressed part, because a seek table has unused bits. Both must report it, which shows that they verify
+/// files of the other.
 fn damage(path: &Path, objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let full = |object: &&Object| {
         !object.compressed && object.parts.iter().any(|part| !part.bytes.is_empty())

@@ -1,4 +1,4 @@
-//! Writing and reading by the reference implementation.
+//! Writing and reading with the reference implementation.
 
 mod read;
 mod write;

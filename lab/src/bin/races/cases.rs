@@ -1,4 +1,4 @@
-//! The races, and the claims that their figures are to support.
+//! The races, and the claims that their figures must support.
 
 mod content;
 mod instructions;
@@ -18,39 +18,39 @@ use crate::race::{Contestant, Times, race};
 pub(crate) struct Course {
     pub(crate) inputs: Inputs,
     pub(crate) programs: Programs,
-    /// True if everything is only run once, to see that it works.
+    /// True if everything runs only once, to see that it works.
     pub(crate) quick: bool,
 }
 
 /// One table and its chart.
 pub(crate) struct Group {
     pub(crate) title: String,
-    /// A description of the files and of the work.
+    /// A description of the files and the work.
     pub(crate) about: String,
-    /// The measure of one unit, such as `ns` where the unit is `object`.
+    /// The measure of a unit, such as `ns` for an object.
     pub(crate) measure: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) races: Vec<Race>,
     pub(crate) claims: Vec<Claim>,
 }
 
-/// Contestants that took turns; the first is the subject.
+/// Contestants that take turns. The first one is the subject.
 pub(crate) struct Race {
     pub(crate) name: String,
     pub(crate) units: f64,
-    /// Bytes of manifest, where heap is held against them.
+    /// The size of the manifest in bytes, if the heap is compared with it.
     pub(crate) manifest: Option<u64>,
     pub(crate) times: Vec<Times>,
 }
 
-/// A figure that is to be reached.
+/// A figure that must be reached.
 pub(crate) struct Claim {
     pub(crate) what: String,
     pub(crate) figure: f64,
     pub(crate) wanted: Wanted,
 }
 
-/// The bound that a figure has to meet.
+/// The bound on a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted {
     AtLeast(f64),
@@ -68,7 +68,7 @@ impl Claim {
 
 type Run = fn(&Course) -> Result<Group>;
 
-/// All groups, by what they are called.
+/// All groups, by their names.
 pub(crate) const ALL: &[(&str, Run)] = &[
     ("open", open::open),
     ("instructions", instructions::opening),
@@ -92,7 +92,7 @@ impl Course {
         Ok(Self { inputs: Inputs::new()?, programs: Programs::build()?, quick })
     }
 
-    /// Returns the amount to measure: `full`, or `quick` where it is only to be seen that it runs.
+    /// Returns the amount to measure: `full`, or `quick` if the run only shows that everything works.
     pub(crate) fn amount(&self, full: usize, quick: usize) -> usize {
         if self.quick { quick } else { full }
     }
@@ -113,7 +113,7 @@ impl Course {
         Ok(Race { name: name.into(), units: units as f64, manifest: None, times })
     }
 
-    /// Contestants of this program, over the same files.
+    /// Returns contestants of this program that use the same files.
     fn workers(&self, case: &str, readers: &[&str], files: &[&Path]) -> Result<Vec<Contestant>> {
         readers.iter().map(|reader| self.programs.worker(reader, case, files)).collect()
     }

@@ -1,4 +1,4 @@
-//! Charts: a bar for each contestant, as long as it took, by a logarithmic measure.
+//! Draws charts: a bar for each contestant, on a logarithmic scale.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::cases::Group;
 use crate::report::digits;
 
 const WIDTH: f64 = 760.0;
-/// The x coordinate at which bars begin, and the length of the longest.
+/// The x coordinate at which bars begin, and the length of the longest bar.
 const LEFT: f64 = 210.0;
 const ROOM: f64 = 470.0;
 const ROW: f64 = 20.0;
@@ -19,14 +19,14 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The chart of one group.
+/// Returns the chart of one group.
 pub(crate) fn bars(group: &Group) -> String {
     let each = group.races.iter().flat_map(|race| {
         race.times.iter().map(|times| times.median() / race.units).collect::<Vec<_>>()
     });
     let (least, most) =
         each.fold((f64::MAX, f64::MIN), |(least, most), each| (least.min(each), most.max(each)));
-    // The shortest is to be seen, too.
+    // The shortest bar must be visible, too.
     let (low, high) = ((least / 2.0).log10(), most.log10());
     let length = |each: f64| (each.log10() - low) / (high - low).max(f64::EPSILON) * ROOM;
 

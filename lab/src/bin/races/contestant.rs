@@ -1,16 +1,14 @@
-//! One contestant of a race: it does its work whenever a line comes in, and answers with the
-//! nanoseconds that it took. Each is a process of its own, so that none inherits the heap that
-//! another has left.
+//! A contestant of a race. It does its work for each line of input, and answers with the nanoseconds that the work took. Each
+//! contestant is a separate process, so that none gets the heap of another.
 
 use std::hint::black_box;
 use std::io::{self, BufRead as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// Work that is shorter is done several times for one answer.
+/// Shorter work is done several times for one answer.
 const LEAST: Duration = Duration::from_millis(4);
 
-/// Serves work that is timed from its beginning to its end. What it returns is dropped within the
-/// time.
+/// Serves work that is timed as a whole. Dropping the result counts in the time.
 pub(crate) fn serve<T>(mut work: impl FnMut() -> T) {
     serve_timed(|| {
         let start = Instant::now();
@@ -19,10 +17,10 @@ pub(crate) fn serve<T>(mut work: impl FnMut() -> T) {
     });
 }
 
-/// Serves work that times itself. The first line of the answers is the heap at its peak, in bytes.
+/// Serves work that times itself. The first line of the answer is the largest heap in bytes.
 ///
 /// # Panics
-/// Panics if the parent is gone.
+/// The parent has ended.
 pub(crate) fn serve_timed(mut work: impl FnMut() -> Duration) {
     let heap = allocation_counter::measure(|| _ = black_box(work())).bytes_max;
     let once = work();

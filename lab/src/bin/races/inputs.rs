@@ -1,4 +1,4 @@
-//! The files that contestants read, made from a seed and kept in memory.
+//! Makes the files that contestants read, from a seed, and keeps them in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use zten_corpus::cbor::text;
 use zten_lab::readers::{safetensors, ztensor_2};
 use zten_testkit::generate;
 
-/// Bytes of each of many objects.
+/// The number of bytes of each of many objects.
 const SMALL: usize = 64;
 const SHAPE: [u64; 2] = [4, 8];
 
@@ -31,7 +31,7 @@ pub(crate) enum Order {
 }
 
 impl Inputs {
-    /// A folder that is in memory, where the system has one.
+    /// Creates a folder, in memory if the system has a file system in memory.
     pub(crate) fn new() -> Result<Self> {
         let shared = Path::new("/dev/shm");
         let folder =
@@ -39,7 +39,7 @@ impl Inputs {
         Ok(Self { folder })
     }
 
-    /// The place of a file.
+    /// Returns the path of a file.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -50,7 +50,7 @@ impl Inputs {
         Ok(path)
     }
 
-    /// Small dense objects with the names of a transformer's tensors, in 1.2.
+    /// Creates a file of 1.2 with small dense objects, which have the names of a transformer's tensors.
     pub(crate) fn objects(&self, count: usize, order: Order, sum: Checksum) -> Result<PathBuf> {
         let options = WriteOptions::default().checksum(sum);
         let mut writer = Writer::new(Vec::new(), &options)?;
@@ -60,14 +60,14 @@ impl Inputs {
         self.write("objects.zt", &writer.finish()?)
     }
 
-    /// The same in 2, as the reference writes it.
+    /// Creates the same file in 2, as the reference writes it.
     pub(crate) fn objects_v2(&self, count: usize) -> Result<PathBuf> {
         let path = self.path("objects-2.zt");
         ztensor_2::write(&path, &names(count, Order::Sorted), SHAPE)?;
         Ok(path)
     }
 
-    /// The same in 0.1.
+    /// Creates the same file in 0.1.
     pub(crate) fn old_objects(&self, count: usize) -> Result<PathBuf> {
         let names = names(count, Order::Sorted);
         let entries = names.iter().zip(1..).map(|(name, place)| {
@@ -84,13 +84,13 @@ impl Inputs {
         self.write("old.zt", &file)
     }
 
-    /// The same as `safetensors` writes it.
+    /// Creates the same file as `safetensors` writes it.
     pub(crate) fn safetensors(&self, count: usize) -> Result<PathBuf> {
         let file = safetensors::zeros(&names(count, Order::Sorted), &[4, 8])?;
         self.write("objects.safetensors", &file)
     }
 
-    /// One dense component of `f32`.
+    /// Creates a file with one dense component of `f32`.
     pub(crate) fn dense(&self, bytes: &[u8], options: &WriteOptions) -> Result<PathBuf> {
         let mut writer = Writer::new(Vec::new(), options)?;
         let shape = [bytes.len() as u64 / 4];
@@ -98,12 +98,12 @@ impl Inputs {
         self.write("dense.zt", &writer.finish()?)
     }
 
-    /// One component of bytes, compressed.
+    /// Creates a file with one compressed component of bytes.
     pub(crate) fn packed(&self, bytes: &[u8]) -> Result<PathBuf> {
         self.compressed(Generation::V1_2, "packed.zt", &[bytes])
     }
 
-    /// The same in 2, in frames of 1 MiB: one component, and two of half the size.
+    /// Creates two files of 2 with the same bytes in frames of 1 MiB: as one component, and as two components of half the size.
     pub(crate) fn frames(&self, bytes: &[u8]) -> Result<[PathBuf; 2]> {
         let (front, back) = bytes.split_at(bytes.len() / 2);
         Ok([
@@ -143,18 +143,18 @@ impl Inputs {
     }
 }
 
-/// The names of a transformer's tensors.
+/// Returns the names of a transformer's tensors.
 pub(crate) fn names(count: usize, order: Order) -> Vec<String> {
     let names = generate::names(count);
     if order == Order::Shuffled { generate::shuffled(names) } else { names }
 }
 
-/// A number that is normally distributed, nearly: the sum of twelve that are evenly.
+/// Returns a number with a nearly normal distribution: the sum of twelve uniformly distributed numbers.
 fn normal(random: &mut Rng) -> f32 {
     (0..12).map(|_| random.f32()).sum::<f32>() - 6.0
 }
 
-/// Numbers (`f32`), normally distributed.
+/// Returns normally distributed `f32` numbers.
 pub(crate) fn floats(count: u64, random: &mut Rng) -> Vec<u8> {
     (0..count).flat_map(|_| normal(random).to_le_bytes()).collect()
 }

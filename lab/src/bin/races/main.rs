@@ -1,13 +1,13 @@
-//! Races zten beside its peers in one run, and writes `lab/results/benchmarks.md` with its charts.
+//! Races zten with its peers in one run, and writes `lab/results/benchmarks.md` with its charts.
 //!
 //! `cargo run --release --manifest-path lab/Cargo.toml --bin races [-- --quick] [GROUP...]`
 //!
-//! With groups named, or `--quick`, it prints the tables and writes nothing.
+//! With `--quick`, or with names of groups, it prints the tables and writes nothing.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "what is measured is rounded for its readers"
+    reason = "measured numbers are rounded for display"
 )]
 
 mod cases;
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
             groups.push(group);
         }
     }
-    // A little of everything shows that it runs, and nothing else.
+    // A quick run only shows that everything works, so its figures are not compared with the claims.
     if !quick {
         println!("{}", report::claims(&groups));
         if wanted.is_empty() {

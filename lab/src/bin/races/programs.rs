@@ -1,4 +1,4 @@
-//! The programs that race: this one, those that are built by themselves, and the command.
+//! The programs that race: this one, programs that are built separately, and the command.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,25 +25,25 @@ impl Programs {
         Ok(own)
     }
 
-    /// Builds a package, whose manifest is so called from `lab` on.
+    /// Builds a package whose manifest is at the path `manifest`, relative to `lab`.
     fn cargo(&self, manifest: &str, package: &str, features: &str) -> Result<()> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest);
         Build { features, ..Build::released(&manifest, package) }.run(&self.target)?;
         Ok(())
     }
 
-    /// A program that Cargo has built.
+    /// Returns the path of a program that Cargo has built.
     pub(crate) fn built(&self, name: &str) -> PathBuf {
         self.target.join("release").join(name)
     }
 
-    /// A reader of this program, and what it does.
+    /// Starts a contestant of this program: a reader and its task.
     pub(crate) fn worker(&self, reader: &str, case: &str, files: &[&Path]) -> Result<Contestant> {
         Contestant::start(reader, &self.ours, words(reader, case, files))
     }
 
-    /// Returns the count, by callgrind, of what a reader does in one pass of its work: a run in
-    /// which it is asked once less a run in which it is not asked.
+    /// Returns the count by callgrind of the work of one pass of a reader: the difference between a run with one more pass and a
+    /// run without it.
     pub(crate) fn count(
         &self,
         counted: Counted,
@@ -71,13 +71,12 @@ impl Programs {
         run("\n")?.checked_sub(run("")?).context("it did nothing when it was asked")
     }
 
-    /// The guest that counts in `work-bound.md`, for `wasm32-unknown-unknown`; an error where
-    /// that target is not installed.
+    /// Builds the guest that is counted in `work-bound.md`, for `wasm32-unknown-unknown`. Fails if this target is not installed.
     pub(crate) fn guest(&self) -> Result<PathBuf> {
         Ok(guest::module(&self.target, "")?)
     }
 
-    /// `ztensor` 1.1.1, opening a file.
+    /// Starts `ztensor` 1.1.1 as a contestant that opens a file.
     pub(crate) fn ztensor_1_1(&self, file: &Path) -> Result<Contestant> {
         Contestant::start("ztensor 1.1.1", self.built("ztensor-1-1-1-raced"), [file])
     }
@@ -93,7 +92,7 @@ fn words(reader: &str, case: &str, files: &[&Path]) -> Vec<PathBuf> {
 #[derive(Clone, Copy)]
 pub(crate) enum Counted {
     Instructions,
-    /// Reads and writes of what is not among the lines of cache that were used last: 1 MiB of them.
+    /// Reads and writes of memory that is not in the cache, whose size is 1 MiB.
     Misses,
 }
 

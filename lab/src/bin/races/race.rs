@@ -1,4 +1,4 @@
-//! A race: contestants take turns, so that what the machine does otherwise falls on all alike.
+//! A race: contestants take turns, so that other load on the machine affects all alike.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -6,18 +6,18 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-/// A process that does its work whenever it is asked to.
+/// A process that does its work for each request.
 pub(crate) struct Contestant {
     pub(crate) name: String,
     child: Child,
     ask: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Bytes of heap at the peak of its work.
+    /// The largest heap during its work, in bytes.
     pub(crate) heap: u64,
 }
 
 impl Contestant {
-    /// Starts a program, which does its work once to be warm.
+    /// Starts a program, which does its work once to warm up.
     pub(crate) fn start<I: AsRef<OsStr>>(
         name: &str,
         program: impl AsRef<OsStr>,
@@ -40,7 +40,7 @@ impl Contestant {
         Ok(line)
     }
 
-    /// Does its work; the nanoseconds that it took.
+    /// Has the contestant work once. Returns the duration in nanoseconds.
     fn turn(&mut self) -> Result<f64> {
         writeln!(self.ask)?;
         Ok(self.answer()?.parse()?)
@@ -49,7 +49,7 @@ impl Contestant {
 
 impl Drop for Contestant {
     fn drop(&mut self) {
-        // It has nothing to lose.
+        // The process has no state to lose.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -63,18 +63,18 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// One number that is the same in every round.
+    /// Returns one number, which is the same in every round.
     pub(crate) fn counted(name: &str, count: u64) -> Self {
         Self { name: name.to_owned(), heap: 0, rounds: vec![count as f64] }
     }
 
-    /// The median.
+    /// Returns the median.
     pub(crate) fn median(&self) -> f64 {
         median(self.rounds.clone())
     }
 
-    /// Returns how many times as long as another it took: the median of the ratios of rounds, in each of
-    /// which both met the same machine.
+    /// Returns the ratio of the durations of two contestants: the median of the ratios in each round, in which both had the same
+    /// machine.
     pub(crate) fn over(&self, other: &Self) -> f64 {
         median(self.rounds.iter().zip(&other.rounds).map(|(own, other)| own / other).collect())
     }
@@ -85,14 +85,14 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Lets the contestants take turns.
+/// Has the contestants take turns.
 pub(crate) fn race(mut contestants: Vec<Contestant>, rounds: usize) -> Result<Vec<Times>> {
     let mut times: Vec<Times> = contestants
         .iter()
         .map(|one| Times { name: one.name.clone(), heap: one.heap, rounds: Vec::new() })
         .collect();
     for round in 0..rounds {
-        // Who goes first meets a colder machine: not always the same.
+        // The first contestant in a round meets a colder machine, so the first one changes.
         let count = contestants.len();
         for turn in 0..count {
             let at = (turn + round) % count;

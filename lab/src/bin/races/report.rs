@@ -1,4 +1,4 @@
-//! Tables, and the document.
+//! Makes tables, and the document.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::cases::{Group, Race, Wanted};
 use crate::chart;
 
-/// A number with a comma for each thousand.
+/// Returns a number with a comma before each group of three digits.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -22,7 +22,7 @@ pub(crate) fn grouped(number: usize) -> String {
     out
 }
 
-/// A number with three digits that say something.
+/// Returns a number with three significant digits.
 pub(crate) fn digits(number: f64) -> String {
     match number.abs() {
         100.0.. => grouped(number.abs().round() as usize),
@@ -32,7 +32,7 @@ pub(crate) fn digits(number: f64) -> String {
     }
 }
 
-/// One group as a section.
+/// Returns the section of a group.
 pub(crate) fn group(group: &Group) -> String {
     let heap = group.races.iter().any(|race| race.manifest.is_some());
     let mut out = format!("## {}\n\n{}\n\n", group.title, group.about);

@@ -1,4 +1,4 @@
-//! The cases that this program runs as one contestant: `worker READER CASE FILE...`.
+//! The cases that this program runs as a contestant: `worker READER CASE FILE...`.
 
 mod content;
 mod open;

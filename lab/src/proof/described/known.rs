@@ -1,10 +1,10 @@
-//! The hash of `src/names.rs`, by the seeds that are used where a process has none of its own.
+//! The hash of `src/names.rs`, with the seeds that are used if a process has no random seed.
 
 use std::sync::OnceLock;
 
 const SEEDS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
-/// The state after a block of at most 16 bytes.
+/// Returns the state after a block of at most 16 bytes.
 fn mix(state: u64, block: &[u8]) -> u64 {
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
     let [first, last] = match block.len() {
@@ -17,10 +17,10 @@ fn mix(state: u64, block: &[u8]) -> u64 {
     u64::try_from(low ^ high).expect("64 bits")
 }
 
-/// One of 89^4 texts of one hash, of 44 bytes.
+/// Returns one of 89^4 texts of 44 bytes that have the same hash.
 ///
-/// Their second block begins with the state after their first one, and cancels it: nothing is left of what
-/// the second block ends with.
+/// The second block of each text begins with the state after its first block, and so cancels it: the end of the second block has no
+/// effect.
 pub(crate) fn colliding(n: usize) -> String {
     static BEGINNING: OnceLock<String> = OnceLock::new();
     let beginning = BEGINNING.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Maps whose keys the file chooses: attributes, fields that are unknown, roles and names.
+//! Maps whose keys the file chooses: attributes, unknown fields, roles and names.
 
 use zten_corpus::base::{bare_object, component, empty_object, entry, v0, v1};
 use zten_corpus::cbor::{Head, Item, fields, map, text, uint, uints};
@@ -16,7 +16,7 @@ fn head(of: &Description, name: &str) -> Head {
     [Head::Shortest, Head::Wide, Head::Indefinite][of.get(name)]
 }
 
-/// Attributes of objects, each of the same keys.
+/// Attributes of objects that all have the same keys.
 pub(super) const ATTRIBUTES: Kind =
     Kind { name: "attributes", traits: &[TEXTS, VALUES, HEAD], make: attributes };
 
@@ -29,14 +29,14 @@ fn attributes(of: &Description) -> Vec<u8> {
     file((0..fit(of, &object, 8)).map(|n| (format!("{n:06}"), object.clone())))
 }
 
-/// Fields that are unknown, at each level; in the innermost of them, items of any kind.
+/// Unknown fields at each level, with items of any kind in the innermost level.
 pub(super) const FIELDS: Kind = Kind {
     name: "fields",
     traits: &[VALUES, &LEVELS, &traits([("objects", 30), ("twice", 1)])],
     make: unknown,
 };
 
-/// The number of unknown fields of each level, and the form of its head.
+/// The number of unknown fields in each level, and the encoding of its head.
 const LEVELS: [Trait; 10] = traits([
     ("root", 4),
     ("object", 4),
@@ -53,7 +53,7 @@ const LEVELS: [Trait; 10] = traits([
 fn unknown(of: &Description) -> Vec<u8> {
     let objects = of.get("objects") + 1;
     let items = || array_of(of, of.size() / objects);
-    // Those of a level are descending, before the field that the next level is in.
+    // The fields of a level are in descending order, before the field that contains the next level.
     let level = |name: &str, known: Vec<(Item, Item)>, value: fn() -> Item| {
         let more = (0..of.get(name)).rev().map(|n| (text(&format!("x{n}")), value()));
         Item::Map(head(of, &format!("{name}-head")), more.chain(known).collect())
@@ -85,7 +85,7 @@ fn unknown(of: &Description) -> Vec<u8> {
     File::v1(level("root", known, zero)).build("").bytes
 }
 
-/// Roles of components that have no bytes.
+/// Roles of components without bytes.
 pub(super) const ROLES: Kind = Kind {
     name: "roles",
     traits: &[TEXTS, HEAD, &traits([("component-head", 2), ("fields", 4), ("sorted", 1)])],
@@ -126,7 +126,7 @@ fn names_2(of: &Description) -> Vec<u8> {
     v2::file(texts(of).into_iter().map(|name| (name, object()))).bytes()
 }
 
-/// Entries of 0.1, with fields that are unknown.
+/// Entries of 0.1 with unknown fields.
 pub(super) const ENTRIES: Kind = Kind {
     name: "entries",
     traits: &[TEXTS, VALUES, HEAD, &traits([("entry-names", 1)])],
@@ -152,12 +152,12 @@ fn entries(of: &Description) -> Vec<u8> {
     v0(entries.collect()).start(128).build("").bytes
 }
 
-/// Returns how many of an item, with `before` bytes before each, come to the wanted size.
+/// Returns the number of items that together have the wanted size, with `before` bytes before each.
 fn fit(of: &Description, item: &Item, before: usize) -> usize {
     (of.size() / (item.encode().bytes.len() + before)).max(1)
 }
 
-/// A file of 1.2 of those objects.
+/// Returns a file of 1.2 with these objects.
 fn file(objects: impl Iterator<Item = (String, Item)>) -> Vec<u8> {
     v1("1.2.0", objects).build("").bytes
 }

@@ -1,4 +1,4 @@
-//! Descriptions of where blobs lie, of shapes, and of lists of shards.
+//! Descriptions of the positions of blobs, of shapes, and of lists of shards.
 
 use zten_corpus::base::{component, object, v1};
 use zten_corpus::cbor::{Head, Item, array, fields, keyed, push_head_of, text, uint};
@@ -9,10 +9,10 @@ use super::{Description, Kind, Trait, traits};
 
 /// The traits of the arrangement of blobs.
 const EXTENTS: &[Trait] = &traits([
-    // One less than there are components in an object.
+    // The number of components in an object, minus one.
     ("parts", 4095),
     ("order", 4),
-    // Those that lie at one place, less one.
+    // The number of components that share a blob, minus one.
     ("shared", 15),
     ("length", 2),
     ("overlap", 1),
@@ -22,10 +22,10 @@ const EXTENTS: &[Trait] = &traits([
 /// Blobs of components in 1.2.
 pub(super) const BLOBS: Kind = Kind { name: "blobs", traits: &[EXTENTS], make: blobs };
 
-/// The same in 2, where components may share a blob.
+/// Blobs of components in 2, which may share a blob.
 pub(super) const BLOBS_2: Kind = Kind { name: "blobs-2", traits: &[EXTENTS], make: blobs_2 };
 
-/// Offsets and lengths, of blobs that begin at multiples of `unit`.
+/// Returns the offsets and lengths of blobs that begin at multiples of `unit`.
 fn extents(of: &Description, count: usize, unit: usize) -> Vec<(u64, u64)> {
     let length = [0, 1, unit][of.get("length")];
     let shared = of.get("shared") + 1;
@@ -55,7 +55,7 @@ fn number_of(of: &Description, each: usize, unit: usize) -> usize {
     (of.size() / (each + stored)).max(1)
 }
 
-/// Objects, each of so many parts of those extents as one may have.
+/// Returns objects with these extents, each with the given number of parts or the largest allowed number.
 fn objects(
     of: &Description,
     extents: &[(u64, u64)],
@@ -116,7 +116,7 @@ fn shapes(of: &Description) -> Vec<u8> {
     v1("1.2.0", objects).build("").bytes
 }
 
-/// Shards of a file of 2, each with a part or without.
+/// Shards of a file of 2, with or without a part in each.
 pub(super) const SHARDS: Kind =
     Kind { name: "shards", traits: &[TEXTS, &traits([("used", 1), ("parts", 3)])], make: shards };
 

@@ -1,14 +1,14 @@
-//! Keys, names and roles: how many, how long, what they have in common, and their order.
+//! Keys, names and roles: their number, length, common beginnings and order.
 
 use super::{Description, Trait, known, traits};
 
 /// The traits of a list of texts.
 pub(super) const TEXTS: &[Trait] = &traits([
-    // One less than there are.
+    // The number of texts, minus one.
     ("count", 4095),
-    // Digits that are more than it takes for all to differ.
+    // The number of additional digits beyond those by which all texts differ.
     ("digits", 12),
-    // So much longer than the shortest is the longest.
+    // The difference in length between the longest and the shortest text.
     ("spread", 30),
     ("prefix", 60),
     ("suffix", 60),
@@ -21,7 +21,7 @@ pub(super) const TEXTS: &[Trait] = &traits([
     ("shuffle", 99),
 ]);
 
-/// The texts.
+/// Returns the texts.
 pub(super) fn texts(of: &Description) -> Vec<String> {
     let count = of.get("count") + 1;
     let mut made: Vec<String> = if of.get("colliding") == 1 {
@@ -40,7 +40,7 @@ pub(super) fn texts(of: &Description) -> Vec<String> {
 const DIGITS: &[u8] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-!#$%&'()*+,:;<=>?@[]^`{|}~";
 
-/// The last digit of a number.
+/// Returns the last digit of a number.
 pub(super) fn digit(n: usize) -> char {
     char::from(DIGITS[n % DIGITS.len()])
 }
@@ -59,7 +59,7 @@ fn writer(of: &Description, count: usize) -> impl Fn(usize) -> String + use<> {
             digit(base.checked_pow(power).map_or(0, |power| n / power))
         });
         let (fill, digits) = ("z".repeat(n % spread), digits.collect::<String>());
-        // What is longer is so behind the first digit, so that the last ones come late.
+        // Longer texts have their additional digits after the first digit, so that the last digits come late.
         let (first, others) = digits.split_at(1);
         format!("{shared}{first}{fill}{others}{end}")
     }
@@ -74,7 +74,7 @@ fn arrange(of: &Description, texts: &mut [String]) {
             texts.reverse();
         }
         2 => rng.shuffle(texts),
-        // Nearly sorted, and sorted but for the first and the last.
+        // Nearly sorted, and sorted except for the first and the last text.
         3 => {
             texts.sort_unstable();
             for _ in 0..=of.get("shuffle") {
@@ -91,13 +91,13 @@ fn arrange(of: &Description, texts: &mut [String]) {
             texts.sort_unstable_by_key(|text| (text.len(), text.clone()));
             texts.reverse();
         }
-        // In turn from both halves.
+        // Alternately from both halves.
         7 => {
             texts.sort_unstable();
             let half = texts.len() / 2;
             (0..half).step_by(2).for_each(|at| texts.swap(at, at + half));
         }
-        // By what they end with.
+        // Sorted by their ends.
         _ => texts.sort_unstable_by_key(|text| text.bytes().rev().collect::<Vec<_>>()),
     }
 }

@@ -1,4 +1,4 @@
-//! Items of any kind: what opens them, how deep they are, and what is innermost.
+//! Items of any kind: the bytes that open them, their depth, and the innermost bytes.
 
 use zten_corpus::cbor::{Item, fields, head, map, text};
 use zten_corpus::file::File;
@@ -9,7 +9,7 @@ use super::{Description, Kind, Trait, traits};
 pub(super) const VALUES: &[Trait] = &traits([
     ("open", LEVELS.len() as u64 - 1),
     ("other", LEVELS.len() as u64 - 1),
-    // At each level of which the number is a multiple, the other.
+    // The interval of levels at which the other kind of item is used.
     ("every", 9),
     ("depth", 61),
     ("inner", INNERMOST.len() as u64 - 1),
@@ -59,7 +59,7 @@ const INNERMOST: &[&[u8]] = &[
     &[0xfb, 0, 0, 0, 0, 0, 0, 0, 0],
 ];
 
-/// One item.
+/// Returns one item.
 pub(super) fn value(of: &Description) -> Vec<u8> {
     let level = |at: usize| {
         let other = of.get("every") > 0 && at.is_multiple_of(of.get("every"));
@@ -78,7 +78,7 @@ pub(super) fn array_of(of: &Description, bytes: usize) -> Item {
     Item::Raw([head(4, count as u64), value.repeat(count)].concat())
 }
 
-/// Items in a field that is ignored.
+/// Items in an ignored field.
 pub(super) const ITEMS: Kind = Kind { name: "items", traits: &[VALUES], make: items };
 
 fn items(of: &Description) -> Vec<u8> {

@@ -6,7 +6,7 @@ use zten_testkit::generate;
 
 use crate::proof::described::known;
 
-/// Objects with attributes of those keys; more keys than `keys` begin a new object.
+/// Returns objects with attributes of these keys. After as many keys as a map may have, a new object begins.
 fn objects(keys: &[Vec<String>]) -> Vec<u8> {
     let objects = keys.iter().enumerate().map(|(n, keys)| {
         let mut object = bare_object();
@@ -17,30 +17,30 @@ fn objects(keys: &[Vec<String>]) -> Vec<u8> {
     v1("1.2.0", objects).build("").bytes
 }
 
-/// Bytes of an object with no attributes.
+/// The number of bytes of an object without attributes.
 const OBJECT: usize = 46;
 
-/// A short name.
+/// Returns a short name.
 fn short(n: usize) -> String {
     let digit = |n: usize| char::from(b'0' + u8::try_from(n % 64).expect("a digit"));
     [n, n / 64].map(digit).iter().collect()
 }
 
-/// Objects with `keys` attributes each, whose keys descend.
+/// Returns objects with `keys` attributes each, whose keys are in descending order.
 pub(super) fn maps(size: usize, keys: usize, longer: usize) -> Vec<u8> {
     let count = super::count(size, OBJECT + keys * (3 + longer));
     let own: Vec<String> = (0..keys).rev().map(short).collect();
     objects(&vec![own; count])
 }
 
-/// Objects with 4,096 attributes each, in no order.
+/// Returns objects with 4,096 unsorted attributes each.
 pub(super) fn shuffled(size: usize) -> Vec<u8> {
     let own: Vec<String> = generate::shuffled((0..4096).map(short).collect());
     let count = super::count(size, OBJECT + 4096 * 4);
     objects(&vec![own; count])
 }
 
-/// Objects with 4,096 attributes each, in no order, whose keys are equal but for where they end.
+/// Returns objects with 4,096 unsorted attributes each, whose keys differ only at their ends.
 pub(super) fn prefixes(size: usize) -> Vec<u8> {
     let letter = |n: usize| char::from(b'0' + u8::try_from(n % 64).expect("a letter"));
     let key = |n: usize| format!("{}{}{}", letter(n / 512), "z".repeat(1 + n % 9), letter(n / 8));
@@ -52,15 +52,15 @@ pub(super) fn prefixes(size: usize) -> Vec<u8> {
     objects(&vec![own; count])
 }
 
-/// Objects with 500 attributes each, in no order, whose hashes are equal by the seeds that are used where a process
-/// has none of its own.
+/// Returns objects with 500 unsorted attributes each, whose keys have the same hash with the seeds that are used if a process has
+/// no random seed.
 pub(super) fn colliding(size: usize) -> Vec<u8> {
     let own: Vec<String> = generate::shuffled((0..500).map(known::colliding).collect());
     let count = super::count(size, OBJECT + 500 * 47);
     objects(&vec![own; count])
 }
 
-/// Objects whose keys leave a group of alike ones one at a time.
+/// Returns objects whose keys leave a group of similar keys one at a time.
 pub(super) fn slow(size: usize) -> Vec<u8> {
     let own: Vec<String> = (0..14).rev().map(|n| "a".repeat(n)).collect();
     let count = super::count(size, OBJECT + 14 * 2 + 91);
@@ -78,7 +78,7 @@ pub(super) fn twice(size: usize) -> Vec<u8> {
     objects(&keys)
 }
 
-/// Components whose fields stand behind unknown ones, and a shape that does.
+/// Returns components whose fields come after unknown ones, and a shape that does, too.
 pub(super) fn unknown(size: usize) -> Vec<u8> {
     let unknown = || (0..2000).map(|n| (text(&short(n)), uint(0)));
     let behind = |mut item: Item| {

@@ -5,20 +5,20 @@ use zten_corpus::cbor::{fields, text, uint};
 use zten_corpus::sha256;
 use zten_testkit::Layout;
 
-/// The multiple that each blob begins at.
+/// The alignment of blobs.
 const BLOB: usize = 64;
 
-/// A file of 1.2 being laid out.
+/// Returns the layout of a file of 1.2, to which blobs are added.
 pub(super) fn layout() -> Layout {
     Layout::new(BLOB)
 }
 
-/// Returns the bytes of that file.
+/// Returns the bytes of the file.
 pub(super) fn built(layout: Layout) -> Vec<u8> {
     layout.v1("1.2.0").build("").bytes
 }
 
-/// A file with one dense object of those bytes.
+/// Returns a file with one dense object of these bytes.
 fn one(dtype: &str, bytes: Vec<u8>) -> Vec<u8> {
     let mut layout = layout();
     let length = bytes.len() as u64;
@@ -27,10 +27,10 @@ fn one(dtype: &str, bytes: Vec<u8>) -> Vec<u8> {
     built(layout)
 }
 
-/// Components that an object may have.
+/// The largest number of components in an object.
 const PARTS: usize = 4096;
 
-/// Objects of as many components as may be.
+/// Returns objects with as many components as they may have.
 fn parts(size: usize, each: usize, bytes: &[u8], digest: bool) -> Vec<u8> {
     let sum = text(&sha256::sha256(bytes));
     let mut layout = layout();
@@ -72,7 +72,7 @@ pub(super) fn bad_bool(size: usize) -> Vec<u8> {
     one("bool", [vec![1; size], vec![2]].concat())
 }
 
-/// Adds a dense object with that digest.
+/// Adds a dense object with this digest.
 fn add_digested(layout: &mut Layout, bytes: Vec<u8>, digest: &str) {
     let length = bytes.len() as u64;
     let data = fields([
@@ -84,7 +84,7 @@ fn add_digested(layout: &mut Layout, bytes: Vec<u8>, digest: &str) {
     layout.object(dense_object(&[length], data));
 }
 
-/// One dense object with that digest.
+/// Returns a file with one dense object with this digest.
 fn digested(bytes: Vec<u8>, digest: &str) -> Vec<u8> {
     let mut layout = layout();
     add_digested(&mut layout, bytes, digest);
@@ -105,7 +105,7 @@ pub(super) fn bad_crc32c(size: usize) -> Vec<u8> {
     digested(vec![7; size], "crc32c:0x01234567")
 }
 
-/// A canonical file of tiny objects.
+/// Returns a canonical file of tiny objects.
 pub(super) fn canonical(size: usize) -> Vec<u8> {
     let digest = sha256::sha256(&[7]);
     let mut layout = layout();
@@ -117,7 +117,7 @@ pub(super) fn canonical(size: usize) -> Vec<u8> {
     file.set("", fields([("objects", objects), ("version", text("1.2.0"))])).build("").bytes
 }
 
-/// A matrix of empty rows, but for one value in the last.
+/// Returns a matrix of empty rows, except for one value in the last row.
 pub(super) fn rows(size: usize) -> Vec<u8> {
     let rows = size / 8;
     let mut layout = layout();
@@ -130,7 +130,7 @@ pub(super) fn rows(size: usize) -> Vec<u8> {
     built(layout)
 }
 
-/// Matrices of one row and one value.
+/// Returns matrices with one row and one value.
 pub(super) fn tiny_csr(size: usize) -> Vec<u8> {
     let mut layout = layout();
     for _ in 0..super::count(size, 165 + 3 * BLOB) {
@@ -144,13 +144,13 @@ pub(super) fn tiny_csr(size: usize) -> Vec<u8> {
     built(layout)
 }
 
-/// A tensor of as many dimensions as may be.
+/// Returns a tensor with as many dimensions as it may have.
 pub(super) fn coo(size: usize) -> Vec<u8> {
     let values = super::count(size, 64 * 8 + 1);
     coordinates("u64", vec![1; values], vec![0; values * 64 * 8])
 }
 
-/// The same in one byte each, in a generation that has this.
+/// Returns the same tensor with indices of one byte each, in a generation that allows them.
 pub(super) fn narrow_coo(size: usize) -> Vec<u8> {
     let values = super::count(size, 65);
     coordinates("i8", vec![1; values], vec![1; values * 64])

@@ -1,4 +1,4 @@
-//! Components that differ in where they lie only.
+//! Components that differ only in the positions of their blobs.
 
 use zten_corpus::base::{component, dense_object, v1};
 
@@ -7,19 +7,19 @@ use zten_corpus::base::{component, dense_object, v1};
 pub(super) enum Kind {
     Descending,
     Shuffled,
-    /// Each within the one before.
+    /// Each blob is within the previous one.
     Nested,
-    /// Descending, but for two at the end of the file, the last to be compared.
+    /// Descending, except for two blobs at the end of the file, which are compared last.
     LastOverlaps,
     Empty,
     EmptyAlike,
 }
 
-/// Bytes of an object in the manifest, and of a blob.
+/// The number of bytes of an object in the manifest, and of a blob.
 const OBJECT: usize = 66;
 const BLOB: usize = 64;
 
-/// One-byte objects, a blob each.
+/// Returns objects of one byte, with a blob each.
 pub(super) fn blobs(size: usize, kind: Kind) -> Vec<u8> {
     let each = if matches!(kind, Kind::EmptyAlike) { OBJECT } else { OBJECT + BLOB };
     let count = super::count(size, each);

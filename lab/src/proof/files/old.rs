@@ -1,4 +1,4 @@
-//! 0.1 files.
+//! Files of 0.1.
 
 use super::Made;
 use zten_corpus::base::{entry, v0};
@@ -6,16 +6,16 @@ use zten_corpus::cbor::{Item, text, uint};
 use zten_corpus::file::File;
 use zten_corpus::zstd::Frame;
 
-/// Bytes of an entry in the manifest.
+/// The number of bytes of an entry in the manifest.
 const ENTRY: usize = 72;
 const BLOB: usize = 64;
 
-/// An entry of one element of one byte.
+/// Returns an entry of one element of one byte.
 fn small(name: &str, at: usize, dtype: &str) -> Item {
     entry(name, dtype, &[1], at as u64, 1)
 }
 
-/// The same entry with more fields.
+/// Returns the same entry with more fields.
 fn with(mut entry: Item, more: impl IntoIterator<Item = (Item, Item)>) -> Item {
     entry.pairs("").extend(more);
     entry
@@ -25,7 +25,7 @@ fn file(entries: Vec<Item>, end: usize) -> File {
     v0(entries).start(end.next_multiple_of(BLOB))
 }
 
-/// Entries of one byte.
+/// Returns entries of one byte.
 pub(super) fn entries(size: usize, reversed: bool) -> Vec<u8> {
     let count = super::count(size, ENTRY + BLOB);
     let name = |n| if reversed { format!("{:08}", count - n) } else { format!("{n:08}") };
@@ -33,7 +33,7 @@ pub(super) fn entries(size: usize, reversed: bool) -> Vec<u8> {
     file(entries, (count + 1) * BLOB).build("").bytes
 }
 
-/// Entries of one byte, the last of which has the name of the first.
+/// Returns entries of one byte. The last one has the name of the first.
 pub(super) fn twice(size: usize) -> Vec<u8> {
     let count = super::count(size, ENTRY + BLOB);
     let name = |n| format!("{:08}", (count - n) % (count - 1));
@@ -41,7 +41,7 @@ pub(super) fn twice(size: usize) -> Vec<u8> {
     file(entries, (count + 1) * BLOB).build("").bytes
 }
 
-/// One big-endian array.
+/// Returns one big-endian array.
 pub(super) fn big_endian(size: usize) -> Vec<u8> {
     let big = [(text("data_endianness"), text("big"))];
     let elements = size / 2;
@@ -49,7 +49,7 @@ pub(super) fn big_endian(size: usize) -> Vec<u8> {
     v0(vec![with(entry, big)]).blob(64, &vec![7; 2 * elements]).build("").bytes
 }
 
-/// Entries of one compressed byte.
+/// Returns entries of one compressed byte.
 pub(super) fn zstd(size: usize) -> Made {
     let frame = Frame::single(1, 0).raw(&[7]).end().bytes;
     let count = super::count(size, ENTRY + BLOB);
@@ -64,7 +64,7 @@ pub(super) fn zstd(size: usize) -> Made {
     Made { file: file.build("").bytes, decoded: count as u64 }
 }
 
-/// Entries with many fields that are not known, which become attributes when they are copied.
+/// Returns entries with many unknown fields, which become attributes when they are copied.
 pub(super) fn fields(size: usize) -> Vec<u8> {
     let fields = || (0..1000).rev().map(|n| (text(&format!("x{n:03}")), uint(n)));
     let count = super::count(size, ENTRY + 1000 * 8);

@@ -5,13 +5,13 @@ use super::content::{built, layout};
 use zten_corpus::base::{object, zstd_component};
 use zten_corpus::zstd::{CHECKED, Frame, WINDOW_1_KIB, raw_literals, sequence};
 
-/// Frames, and how many bytes they decode to.
+/// Frames, and the number of bytes that they decode to.
 pub(super) struct Content {
     stored: Vec<u8>,
     decoded: usize,
 }
 
-/// A file of one component.
+/// Returns a file with one component.
 pub(super) fn one(Content { stored, decoded }: Content) -> Made {
     let mut layout = layout();
     let length = stored.len() as u64;
@@ -26,20 +26,20 @@ pub(super) enum Block {
     Raw,
     Repeat,
     Empty,
-    /// One literal, three bytes long match.
+    /// A literal, and a match of three bytes.
     Sequence,
-    /// Two literals, by codes of their own.
+    /// Two literals with their own codes.
     Huffman,
-    /// One sequence, by tables of its own.
+    /// A sequence with its own tables.
     Tables,
 }
 
-/// A frame of alike blocks, of a window of 2^(10 + `window`) bytes.
+/// Returns a frame of equal blocks with a window of 2^(10 + `window`) bytes.
 pub(super) fn blocks(size: usize, window: u8, kind: Block) -> Content {
     let (stored, decoded) = block(kind);
     let mut frame = Frame::windowed(window << 3, 0);
-    // Something to refer to; where the window is to be full, as much as fills it, and more in a
-    // larger file, so that what this takes grows with the rest.
+    // The content that matches refer to. If the window is to be full, it fills the window, and in a larger file it is longer, so
+    // that its cost grows with the file.
     let before = match kind {
         Block::Sequence => 2 * size,
         Block::Tables => 64,
@@ -63,46 +63,46 @@ pub(super) fn blocks(size: usize, window: u8, kind: Block) -> Content {
 /// The largest block.
 const FULL: usize = 128 << 10;
 
-/// A block without its header, and how many bytes it decodes to.
+/// Returns a block without its header, and the number of bytes that it decodes to.
 fn block(kind: Block) -> (Vec<u8>, usize) {
     match kind {
         Block::Raw => (Vec::new(), 0),
         Block::Repeat => (vec![7], 0),
         Block::Empty => ([raw_literals(&[]), vec![0]].concat(), 0),
-        // No literals, the second of the last offsets, three bytes.
+        // No literals, the second repeated offset, and a match of three bytes.
         Block::Sequence => (sequence(&[], [0, 0, 0], &[1]), 3),
         Block::Huffman => (huffman(), 2),
         Block::Tables => (tables(), 3),
     }
 }
 
-/// Literals by codes that are told as weights, each of which is one of a pair.
+/// Returns literals whose codes are described by weights, each of which is one of a pair.
 fn huffman() -> Vec<u8> {
-    // Weights 11, 10, ..., 1 of symbols 0 to 10; that of symbol 11, 1, goes without saying.
+    // The weights 11, 10, ..., 1 of the symbols 0 to 10. The weight of symbol 11, which is 1, is implied.
     let weights = [0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
     let codes = [&[127 + 11][..], &weights].concat();
-    // One stream of two symbols 0 of one bit each, and the bit that ends the stream.
+    // One stream with the symbol 0 twice, of one bit each, and the bit that ends the stream.
     let stream = [&codes[..], &[0b111]].concat();
     let (made, stored) = (2_u32, u32::try_from(stream.len()).expect("a short stream"));
     let header = (2 | made << 4 | stored << 14).to_le_bytes();
     [&header[..3], &stream, &[0]].concat()
 }
 
-/// One sequence by tables of as many states as may be, all of symbol 0: RFC 8878 §4.1.1.
+/// Returns one sequence with tables that have as many states as they may, all for symbol 0: RFC 8878 §4.1.1.
 fn tables() -> Vec<u8> {
-    // The logarithm less 5 in 4 bits, and one more than all states in 10 or 9, which are ones.
+    // The logarithm minus 5 in 4 bits, and the number of all states plus 1 in 10 or 9 bits, which are ones.
     let [lengths, offsets] = [4 | 0x3ff << 4, 3 | 0x1ff << 4_u16].map(u16::to_le_bytes);
-    // The first states, of 9, 8 and 9 bits; then the bit that ends them.
+    // The initial states, of 9, 8 and 9 bits, and the bit that ends them.
     let bits = (1_u32 << 26).to_le_bytes();
     [&raw_literals(&[])[..], &[1, 0xa8], &lengths, &offsets, &lengths, &bits].concat()
 }
 
-/// Frames of one byte each.
+/// Returns frames of one byte each.
 pub(super) fn frames(size: usize) -> Content {
     repeated(size, &Frame::single(1, 0).raw(&[7]).end().bytes)
 }
 
-/// Frames of one byte each, with a checksum.
+/// Returns frames of one byte each, with a checksum.
 pub(super) fn checked_frames(size: usize) -> Content {
     repeated(size, &Frame::single(1, CHECKED).raw(&[7]).end().bytes)
 }
@@ -112,9 +112,9 @@ fn repeated(size: usize, frame: &[u8]) -> Content {
     Content { stored: frame.repeat(count), decoded: count }
 }
 
-/// Blocks of as many of the shortest sequences as there may be.
+/// Returns blocks with as many of the shortest sequences as they may have.
 pub(super) fn short_sequences(size: usize) -> Content {
-    // Those of one block, none of which takes a bit: its size field has its own offset.
+    // The sequences of one block. None of them takes a bit, so the size field needs its own offset.
     let count = FULL / 3;
     let number = u16::try_from(count - 0x7f00).expect("16 bits").to_le_bytes();
     let stored = [&raw_literals(&[])[..], &[255], &number, &[0x54, 0, 0, 0, 1]].concat();
@@ -126,7 +126,7 @@ pub(super) fn short_sequences(size: usize) -> Content {
     Content { stored: frame.end().bytes, decoded: 8 + blocks * 3 * count }
 }
 
-/// A frame whose last block, after many valid ones, is cut.
+/// Returns a frame whose last block, after many valid ones, is cut off.
 pub(super) fn corrupt(size: usize) -> Content {
     let (stored, made) = block(Block::Huffman);
     let count = super::count(size, stored.len() + 3);
@@ -138,7 +138,7 @@ pub(super) fn corrupt(size: usize) -> Content {
     Content { stored: frame.end().bytes, decoded: (count + 1) * made }
 }
 
-/// Components of one frame of one byte.
+/// Returns components of one frame with one byte.
 pub(super) fn components(size: usize) -> Made {
     let frame = Frame::single(1, 0).raw(&[7]).end().bytes;
     let mut layout = layout();
@@ -158,7 +158,7 @@ pub(super) fn components(size: usize) -> Made {
     Made { file: built(layout), decoded }
 }
 
-/// Matrices of one value, whose sizes only decoding shows.
+/// Returns matrices of one value, whose sizes are known only after decoding.
 pub(super) fn unsized_csr(size: usize) -> Made {
     let mut layout = layout();
     let count = super::count(size, 240 + 3 * 64);

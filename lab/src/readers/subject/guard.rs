@@ -1,11 +1,11 @@
-//! An allocator that sees when memory past an allocation was written.
+//! An allocator that detects writes beyond the end of an allocation.
 #![expect(unsafe_code, reason = "an allocator hands out memory by its address")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Printed when it was; the process then aborts.
+/// The message when such a write is detected. The process then aborts.
 pub const OVERRUN: &str = "memory past an allocation was written";
 
 /// The bytes that follow every allocation.
@@ -24,40 +24,40 @@ pub(crate) fn is_guarded() -> bool {
     DECLARED.load(Ordering::Relaxed)
 }
 
-/// The layout with room for the mark.
+/// Returns the layout with room for the mark.
 fn marked(layout: Layout) -> Option<Layout> {
     let size = layout.size().checked_add(MARK.len())?;
     Layout::from_size_align(size, layout.align()).ok()
 }
 
-/// Writes the mark behind `size` bytes.
+/// Writes the mark after `size` bytes.
 ///
 /// # Safety
-/// `start` is null, or there are `size` bytes there and those of the mark.
+/// `start` is null, or points to `size` bytes and room for the mark.
 unsafe fn mark(start: *mut u8, size: usize) -> *mut u8 {
     if !start.is_null() {
         DECLARED.store(true, Ordering::Relaxed);
-        // SAFETY: the caller has room for it.
+        // SAFETY: the caller guarantees the room.
         unsafe { start.add(size).cast::<[u8; 16]>().write_unaligned(MARK) };
     }
     start
 }
 
-/// Ends the process if the mark is no longer there.
+/// Ends the process if the mark has been overwritten.
 ///
 /// # Safety
-/// `start` was returned by [`mark`] with that size, and is not null.
+/// `start` was returned by [`mark`] with this size, and is not null.
 unsafe fn check(start: *mut u8, size: usize) {
     // SAFETY: the mark was written there.
     let found = unsafe { start.add(size).cast::<[u8; 16]>().read_unaligned() };
     if found != MARK {
-        // There is nothing left to report to if this cannot be printed.
+        // If this cannot be printed, there is no other place to report it.
         let _ = std::io::stderr().write_all(OVERRUN.as_bytes());
         std::process::abort();
     }
 }
 
-// SAFETY: everything is the system's, but for the mark, which lies in room of its own.
+// SAFETY: all memory comes from the system's allocator. The mark has room of its own.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(with) = marked(layout) else { return std::ptr::null_mut() };
@@ -95,15 +95,15 @@ unsafe impl GlobalAlloc for Guarded {
     }
 }
 
-/// Writes past an allocation, where the mark is: to show that it is seen.
+/// Writes to the mark after an allocation, to show that this is detected.
 ///
 /// # Panics
-/// Panics if [`Guarded`] is not the allocator.
+/// [`Guarded`] is not the allocator.
 pub fn overrun() {
     assert!(is_guarded(), "there is no mark to write to");
     let mut bytes = vec![0_u8; 8];
     let end = bytes.as_mut_ptr_range().end;
-    // SAFETY: there is room for a mark behind every allocation.
+    // SAFETY: every allocation has room for the mark after it.
     unsafe { end.write_volatile(1) };
     drop(std::hint::black_box(bytes));
 }

@@ -27,8 +27,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Prints whether the file was opened, and returns what was. It prints at once, so that it is known if
-    /// reading ends the process.
+    /// Prints whether the file was opened, and returns the opened value. The line is printed at once, because reading may end the
+    /// process.
     pub fn opened<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
         match result {
             Ok(opened) => {
@@ -53,13 +53,13 @@ impl Report {
         }
     }
 
-    /// The decoded little-endian bytes of a component, that all were returned.
+    /// Records the decoded little-endian bytes of a component, all of which were returned.
     pub fn content(&mut self, object: &str, role: &str, bytes: &[u8]) {
         let key = (object.to_owned(), role.to_owned());
         self.contents.insert(key, Sha256::digest(bytes).into());
     }
 
-    /// Holds the bytes that a call returned for a whole component against those that there are.
+    /// Compares the number of bytes that a call returned for a whole component with the number that the file has.
     pub fn size(&mut self, file: &[u8], component: Component, returned: usize) {
         let Component { offset, length, packed } = component;
         let (Ok(start), Ok(length)) = (usize::try_from(offset), usize::try_from(length)) else {
@@ -79,8 +79,8 @@ impl Report {
         }
     }
 
-    /// Looks at the elements that a call returned, as they lie in memory: a `bool` may be neither
-    /// `true` nor `false`. Returns how many bytes they are.
+    /// Examines the elements that a call returned, as they are in memory: a `bool` may be neither `true` nor `false`. Returns the
+    /// number of their bytes.
     pub fn elements<T: NoUninit>(&mut self, elements: &[T]) -> usize {
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         let bools = TypeId::of::<T>() == TypeId::of::<bool>();
@@ -94,7 +94,7 @@ impl Report {
         self.wrong.entry(kind).or_insert_with(detail);
     }
 
-    /// Prints what is not printed yet.
+    /// Prints the results that have not been printed yet.
     pub(crate) fn end(self) {
         if let Some(message) = self.rejected {
             println!("rejected\t{message}");
@@ -118,7 +118,7 @@ impl Report {
     }
 }
 
-/// A message in one line, without characters that a terminal obeys.
+/// Returns a message on one line, without control characters.
 fn line(message: impl Display) -> String {
     let text = message.to_string();
     let words: Vec<&str> = text.split_whitespace().collect();

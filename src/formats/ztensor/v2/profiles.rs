@@ -14,7 +14,7 @@ table! {
     /// The attributes of `zt.mx/1`. `axis` is the dimension along which blocks lie (the last if absent), and `block_size`
     /// the number of elements that share a scale.
     Mx<'m>, keys MxKey, reader MxReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
-    // key           slot        type      presence                          else
+    // key           field       type      presence                          else (another type)
     "axis"       => axis:       Uint,     optional,                         else Rule::AttributeType;
     "block_size" => block_size: Uint,     required(Rule::AttributeMissing), else Rule::AttributeType;
     "scale_form" => scale_form: Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -24,7 +24,7 @@ table! {
     /// The attributes of `zt.quant_group/1`. `axis` is the dimension along which groups lie, `group_size` the number of
     /// elements of a group (0: one group for a whole lane), and `bits` the size of a code.
     Quant<'m>, keys QuantKey, reader QuantReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
-    // key           slot        type       presence                          else
+    // key           field       type       presence                          else (another type)
     "axis"       => axis:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
     "bits"       => bits:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
     "packing"    => packing:    Packing,   required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -37,7 +37,7 @@ table! {
     /// How codes are packed into words: the type of a word, whether the first code is in the lowest or highest bits, and
     /// the number of codes in a word.
     PackingFields<'m>, keys PackingKey, reader PackingReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
-    // key         slot      type      presence                          else
+    // key         field     type      presence                          else (another type)
     "word"     => word:     Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
     "order"    => order:    Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
     "per_word" => per_word: Uint,     required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -46,7 +46,7 @@ table! {
 table! {
     /// The zero points: whether there are any, and their value or packing.
     ZeroPointFields<'m>, keys ZeroPointKey, reader ZeroPointReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
-    // key        slot     type        presence                          else
+    // key        field    type        presence                          else (another type)
     "form"    => form:    Text<'m>,   required(Rule::AttributeMissing), else Rule::AttributeType;
     "value"   => value:   Unread<'m>, optional,                         else Rule::AttributeType;
     "packing" => packing: Unread<'m>, optional,                         else Rule::AttributeType;
@@ -55,7 +55,7 @@ table! {
 table! {
     /// The attributes of `gguf.NAME/1`: the size of a block in bytes, and its number of elements.
     Gguf<'m>, keys GgufKey, reader GgufReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
-    // key                slot             type  presence                          else
+    // key                field            type  presence                          else (another type)
     "block_bytes"     => block_bytes:     Uint, required(Rule::AttributeMissing), else Rule::AttributeType;
     "elems_per_block" => elems_per_block: Uint, required(Rule::AttributeMissing), else Rule::AttributeType;
 }

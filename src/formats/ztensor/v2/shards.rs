@@ -13,7 +13,7 @@ use crate::rules::{Limit, Rule};
 table! {
     /// One shard: its size in bytes and its digest. v2 §7.1.
     Shard<'m>, keys ShardKey, reader ShardReader, within 2 levels of deterministic CBOR, else Rule::ShardType;
-    // key       slot    type        presence                            else
+    // key       field   type        presence                            else (another type)
     "size"   => size:   Uint,       required(Rule::ShardSizeMissing),   else Rule::ShardSizeType;
     "digest" => digest: DigestText, required(Rule::ShardDigestMissing), else Rule::DigestType;
 }

@@ -1,11 +1,12 @@
-//! Gives a wasm module over `zten` its border.
+//! Gives a wasm module over `zten` its border: the plain exports and imports that hosts use.
 //!
-//! `wasm-bindgen` makes exports and imports without `unsafe`, and glue for them that serves one
-//! instance. Each file has an instance of its own, so the hosts (`instance.ts`) call the module
-//! directly: imports get their plain names back, in the module `host`, and what only the glue would
-//! need goes. An import that no host gives is an error here, and not when a page is opened.
+//! `wasm-bindgen` makes exports and imports without `unsafe`, together with glue code that serves only one instance. Each file
+//! needs an instance of its own, so the hosts (`instance.ts`) call the module directly. This program gives imports back their plain
+//! names, in the module `host`, and removes everything that only the glue needs. An import that no host provides is an error here,
+//! rather than when a page is opened.
 //!
-//! Beside a file that is named `.gz`, and is packed as densely as gzip allows, the module lies as it is.
+//! If the output is named `.gz`, the module is compressed as densely as gzip allows, and the uncompressed module is written next to
+//! it.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ fn main() -> Result<()> {
         .generate_output()
         .with_context(|| built.display().to_string())?;
     let module = output.wasm_mut();
-    // It fills the table of the glue's objects.
+    // This function fills the table of the glue's objects, which no host has.
     if let Some(start) = module.start.take() {
         module.funcs.delete(start);
     }
@@ -56,7 +57,7 @@ fn main() -> Result<()> {
     write(&out.with_extension(""), &wasm)
 }
 
-/// The name of an import, of `__wbg_NAME_HASH`.
+/// Returns the plain name of an import called `__wbg_NAME_HASH`.
 fn plain(mangled: &str) -> Result<&'static str> {
     let name = mangled.strip_prefix("__wbg_").and_then(|rest| Some(rest.rsplit_once('_')?.0));
     let known = IMPORTS.into_iter().find(|known| name == Some(known));

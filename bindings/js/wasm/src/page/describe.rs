@@ -95,7 +95,8 @@ pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Re
     to_shown(out, &List(|| objects().map(DescribedObject::<false>)))
 }
 
-/// Describes object `ordinal`, with its attributes in diagnostic notation, and of an unread object what its rule requires and advises.
+/// Describes object `ordinal` with its attributes in diagnostic notation. For an unread object, adds what its rule requires and
+/// advises.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;

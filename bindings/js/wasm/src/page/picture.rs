@@ -41,7 +41,7 @@ impl Grid {
     }
 }
 
-/// Returns picked index number `place`, of at most [`MOST`] evenly distributed indices below `count`.
+/// Returns index number `place` of at most [`MOST`] evenly distributed indices below `count`.
 fn picked(place: u64, count: u64) -> u64 {
     let most = count.clamp(1, MOST);
     // The quotient is below 2^64, because `place` is below `most`.

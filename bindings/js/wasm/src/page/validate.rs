@@ -12,8 +12,8 @@ use super::describe::Noted;
 use crate::problem;
 use crate::session::{self, File};
 
-/// Validates all of `file`, and writes the report to `out`: the notes on a valid file, or what is wrong with it. What opening has
-/// found, such as a rule on metadata that a loader relies on, counts as well.
+/// Validates all of `file`, and writes the report to `out`: the notes on a valid file, or the error. Findings of opening, such as a
+/// broken rule about metadata that a loader relies on, count as well.
 pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Validated<'a> {

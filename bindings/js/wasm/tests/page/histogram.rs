@@ -1,8 +1,8 @@
-//! The one-pass histogram beside one that looks twice.
+//! Tests of the one-pass histogram, which is compared with counting in two passes.
 
 use zten_js::page::histogram::Histogram;
 
-/// Counts the numbers, and holds every interval against a count of its own.
+/// Counts `numbers`, and compares each interval with a separate count.
 fn check(numbers: &[f64]) -> usize {
     let mut histogram = Histogram::default();
     for number in numbers {
@@ -23,7 +23,7 @@ fn check(numbers: &[f64]) -> usize {
 }
 
 #[test]
-fn numbers_of_any_range() {
+fn histograms_cover_any_range() {
     assert_eq!(check(&[0.0]), 1);
     assert_eq!(check(&[-0.0, 0.0, 0.0]), 1);
     assert_eq!(check(&[1.5; 1000]), 1);

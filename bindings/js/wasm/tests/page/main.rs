@@ -1,4 +1,4 @@
-//! Tests of the guest's answers about every file of the corpus, and to a host that errs.
+//! Tests of the answers of the guest about every file of the corpus, and of its answers to wrong calls of a host.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
@@ -44,24 +44,24 @@ fn accepted() -> Vec<PathBuf> {
     old.iter().chain(&new).flat_map(|folder| corpus(folder)).collect()
 }
 
-/// The source of a session lasts as long as it does.
+/// Leaks a source, because a session keeps it for as long as the program runs.
 fn leaked(source: impl ReadAt + 'static) -> &'static dyn ReadAt {
     Box::leak(Box::new(source))
 }
 
-/// Opens a file: the session, and what it said.
+/// Opens a file. Returns the session, and the answer of the guest.
 fn open(bytes: &[u8]) -> (Session, Value) {
     open_from(bytes, leaked(bytes.to_vec()))
 }
 
-/// Opens a file of that name.
+/// Opens the file at `path` with its name.
 fn open_named(path: &Path) -> (Session, Value) {
     let bytes = fs::read(path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     opened(name, &bytes, leaked(bytes.clone()))
 }
 
-/// Opens a file that is read from another source once it is open.
+/// Opens a file whose content is read from `source` once it is open.
 fn open_from(bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
     opened("", bytes, source)
 }
@@ -70,7 +70,7 @@ fn opened(name: &str, bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Va
     opened_with(name, bytes, source, &|_, _| None)
 }
 
-/// Opens a file together with the sibling files that `find` returns for a name, and for the places that the answer of the guest has.
+/// Opens a file together with the sibling files that `find` returns for a name and the paths in the answer of the guest.
 fn opened_with(
     name: &str,
     bytes: &[u8],
@@ -120,7 +120,7 @@ fn answer(ask: impl FnOnce(&mut Vec<u8>)) -> Value {
     serde_json::from_slice(&out).unwrap()
 }
 
-/// Asks everything about a file: what all of it is.
+/// Asks all questions about a file. Returns the verdict on the whole file.
 fn everything(file: &File) -> Value {
     for object in file.tensors() {
         let ordinal = object.ordinal();
@@ -155,7 +155,7 @@ fn everything(file: &File) -> Value {
 }
 
 #[test]
-fn good_files() {
+fn valid_files_are_described() {
     let mut objects = 0;
     for path in accepted() {
         let bytes = fs::read(&path).unwrap();
@@ -175,12 +175,12 @@ fn good_files() {
 }
 
 #[test]
-fn bad_files() {
+fn invalid_files_get_their_verdict() {
     let (mut rejected, mut late) = (0, 0);
     for path in corpus("reject").into_iter().chain(corpus("v2/reject")).step_by(3) {
         let bytes = fs::read(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        // Those that need an option are valid without it, and generation 2 is read.
+        // Files that break a rule only with an option are valid without it.
         if ["canonical-", "limit-"].iter().any(|it| name.starts_with(it)) {
             continue;
         }
@@ -198,7 +198,7 @@ fn bad_files() {
 }
 
 #[test]
-fn files_of_other_formats() {
+fn files_of_every_format_are_described() {
     let (mut valid, mut rejected) = (0, 0);
     for format in ["gguf", "npy", "npz", "safetensors", "torch"] {
         for path in files(&format!("other/{format}/accept")) {
@@ -212,7 +212,7 @@ fn files_of_other_formats() {
             }
         }
         for path in files(&format!("other/{format}/reject")) {
-            // One of several files is valid by itself.
+            // A file of a split model is valid alone.
             if path.to_str().unwrap().contains("-of-0") {
                 continue;
             }
@@ -228,15 +228,15 @@ fn files_of_other_formats() {
 }
 
 #[test]
-fn a_host_that_errs_gets_answers() {
+fn wrong_calls_of_the_host_get_answers() {
     let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("csr_raw.zt"));
     let bytes = fs::read(path.unwrap()).unwrap();
     let (length, source) = (bytes.len() as u64, leaked(bytes.clone()));
     let mut session = Session::default();
-    // Out of turn.
+    // A call that is not allowed at this time.
     session.supply(vec![1; 9], source, &mut Vec::new()).unwrap();
     assert!(session.needs().is_none());
-    // Too few bytes, or too many.
+    // The host supplies too few bytes or too many.
     for wrong in [0, 7, 9] {
         let mut out = Vec::new();
         session.begin(Vec::new(), length, &OpenOptions::default());
@@ -244,7 +244,7 @@ fn a_host_that_errs_gets_answers() {
         let said: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(said["verdict"], "error");
     }
-    // A length that is not the file's.
+    // A length that is not the length of the file.
     for wrong in [0, 8, 23, u64::MAX] {
         let (mut session, mut out) = (Session::default(), Vec::new());
         session.begin(Vec::new(), wrong, &OpenOptions::default());
@@ -254,7 +254,7 @@ fn a_host_that_errs_gets_answers() {
         }
         assert!(!matches!(session, Session::Open(_)));
     }
-    // No such object, no such component, and a file that has become shorter.
+    // An object that does not exist, a component that does not exist, and a file that has become shorter.
     let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
     assert_eq!(answer(|out| describe::object(file, 99, out).unwrap()), Value::Null);
     for place in [(99, 0), (0, 99), (u32::MAX, u32::MAX)] {
@@ -268,7 +268,7 @@ fn a_host_that_errs_gets_answers() {
     }
 }
 
-/// A host whose reads fail after the first `left`.
+/// A source whose reads fail after the first `left` reads.
 struct Fails {
     bytes: Vec<u8>,
     left: AtomicU32,

@@ -1,4 +1,4 @@
-//! Parts of dense, quantized and sparse tensors.
+//! Tests of parts of dense, quantized and sparse tensors.
 
 use std::fs;
 use std::sync::{Mutex, MutexGuard};
@@ -12,7 +12,7 @@ use zten_js::session::{File, Session};
 
 use super::{accepted, answer, corpus, files, open, open_named};
 
-/// Two calls are one question: the selection, and what it is of.
+/// Selecting a part and asking for it are two calls, between which no other test may select a part.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn select(ranges: &[u64]) -> MutexGuard<'static, ()> {
@@ -21,14 +21,14 @@ fn select(ranges: &[u64]) -> MutexGuard<'static, ()> {
     turn
 }
 
-/// The elements of a part of an object.
+/// Returns the answer about the elements of a part of an object.
 fn elements(file: &File, ordinal: u32, ranges: &[u64]) -> Value {
     let _turn = select(ranges);
     answer(|out| values::object(file, ordinal, out).unwrap())
 }
 
 #[test]
-fn values_of_a_part() {
+fn values_of_a_part_are_returned() {
     let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("dense_all.zt"));
     let (Session::Open(file), _) = open(&fs::read(path.unwrap()).unwrap()) else { panic!("valid") };
     let ordinal = file.tensor("t_f32").unwrap().ordinal();
@@ -40,7 +40,7 @@ fn values_of_a_part() {
     }
 }
 
-/// The text of a float, as values are shown.
+/// Returns the text of a float, as the page shows it.
 fn text(value: f32) -> String {
     let mut text = Vec::new();
     let kind = NumberKind::Plain(zten::element::StorageType::F32);
@@ -48,8 +48,8 @@ fn text(value: f32) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Parts of at most 64 elements, at the beginning, in the middle and at the end of an array of that shape: the ranges of each, and the
-/// positions of its elements.
+/// Returns parts of at most 64 elements at the beginning, in the middle and at the end of an array of `shape`: the ranges of each
+/// part, and the positions of its elements.
 fn parts(shape: &[u64]) -> Vec<(Vec<u64>, Vec<usize>)> {
     let mut found = Vec::new();
     for place in 0..3 {
@@ -71,7 +71,7 @@ fn parts(shape: &[u64]) -> Vec<(Vec<u64>, Vec<usize>)> {
     found
 }
 
-/// Returns whether the elements of `tensor` are computed, or taken from a byte that two of them share.
+/// Returns whether the elements of `tensor` are computed, or share their bytes with other elements.
 fn is_computed(tensor: &Tensor<'_>) -> bool {
     tensor.is_quantized()
         || tensor.dtype() == zten::DType::F4E2M1 && tensor.layout() == Layout::Dense
@@ -100,7 +100,7 @@ fn elements_of_quantized_tensors_are_those_of_the_library() {
                 let wanted: Vec<_> = positions.iter().map(|at| text(all[*at])).collect();
                 assert_eq!(said["values"], json!(wanted), "{place} {ranges:?}");
             }
-            // A range too few, beyond the end, and backwards.
+            // A list with a range too few, a range beyond the end, and a range whose end is before its start.
             let rank = tensor.shape().len();
             for (start, end) in [(0, u64::MAX), (1, 0)] {
                 let said = elements(file, tensor.ordinal(), &[start, end].repeat(rank));

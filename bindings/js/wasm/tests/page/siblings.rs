@@ -1,4 +1,4 @@
-//! Models in several files: indices, split GGUF models, and zTensor files with shards.
+//! Tests of models in several files: indices, split GGUF models, and zTensor files with shards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn with_siblings(path: &Path, hidden: &dyn Fn(&str) -> bool) -> (Session, Value)
     opened_with(name, &bytes, leaked(bytes.clone()), &find)
 }
 
-/// Files with siblings, and what the library says of them with all sibling files in their folder.
+/// Returns the files that have sibling files.
 fn roots() -> Vec<PathBuf> {
     let folders = [
         "other/index/accept",
@@ -94,7 +94,7 @@ fn a_missing_sibling_is_named() {
     assert!(missing > 30, "{missing}");
 }
 
-/// The values of the first elements of a tensor.
+/// Returns the values of the first elements of a tensor.
 fn first(file: &File, ordinal: u32, rank: usize) -> Value {
     values::select(
         &[0_u64, 1].repeat(rank).iter().flat_map(|index| index.to_le_bytes()).collect::<Vec<_>>(),
@@ -103,7 +103,7 @@ fn first(file: &File, ordinal: u32, rank: usize) -> Value {
 }
 
 #[test]
-fn what_is_in_sibling_files_is_listed_and_shown() {
+fn tensors_of_sibling_files_are_listed_and_shown() {
     for (file, shard) in
         [("other/index/accept/two.index.json", "a.safetensors"), ("v2/shards/dense.zt", "s")]
     {

@@ -58,7 +58,7 @@ pub(super) fn canonical(t: &mut Table) {
     reject("canonical-blob", "empty-at-a-place-before", empty, "canonical--order");
 }
 
-/// A part of the 16 bytes of `DATA`, with their digest.
+/// Returns a part with the 16 bytes of `DATA` and their digest.
 fn digested(dtype: &str, offset: u64) -> Item {
     with_digest(dtype, offset, &DATA)
 }
@@ -72,12 +72,12 @@ fn with_digest(dtype: &str, offset: u64, bytes: &[u8]) -> Item {
     ])
 }
 
-/// One dense object.
+/// Returns a file with one dense object.
 fn form() -> FileV2 {
     dense(&[2, 2], digested("f32", FIRST), &[]).blob(65_536, &DATA).start(131_072)
 }
 
-/// One without elements, with attributes.
+/// Returns a file with an object that has no elements, and with attributes.
 fn attributes() -> FileV2 {
     dense(&[0], with_digest("u8", FIRST, &[]), &[])
         .start(65_536)
@@ -85,7 +85,7 @@ fn attributes() -> FileV2 {
         .set("attributes", fields([("a", uint(1))]))
 }
 
-/// Two objects of the same bytes and other types.
+/// Returns a file with two objects of equal bytes and different types.
 fn two(first: u64, second: u64) -> FileV2 {
     let own =
         |dtype, offset, count| object(&[count], "dense", vec![("data", digested(dtype, offset))]);
@@ -96,8 +96,8 @@ fn tied() -> FileV2 {
     two(FIRST, FIRST).start(131_072)
 }
 
-/// The objects `b` and `aa`, in the order of the manifest, whose blobs are there, and `ab`, which has
-/// none: it is where the blob after it is.
+/// Returns a file with the objects `b` and `aa`, in the order of the manifest, whose blobs are at these offsets, and with the empty
+/// object `ab`, whose offset is that of the next blob.
 fn order((b, aa): (u64, u64), ab: u64) -> FileV2 {
     let own = |offset, bytes: &[u8]| {
         let count = bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! Rules that only reading the data can check.
+//! Rules that can be checked only by reading the data.
 
 use crate::cbor::{text, uint, uints};
 use crate::table::Table;
@@ -35,7 +35,7 @@ pub(super) fn content(t: &mut Table) {
     behind_what_is_not_supported(t);
 }
 
-/// Parts that are wrong, in an object of which another part is not supported.
+/// Parts with an error in an object that has an unsupported part.
 fn behind_what_is_not_supported(t: &mut Table) {
     let two = || {
         let parts = vec![("p", part("u8", 4096, 4)), ("q", part("u8", 8192, 4))];
@@ -95,14 +95,14 @@ fn behind_what_is_not_supported(t: &mut Table) {
     t.reject_v2("coo-cell-repeated", "beside-a-type", twice.at_data(8196, 0, 0), near);
 }
 
-/// Sparse objects whose values share bytes.
+/// Sparse objects whose values are packed two in a byte.
 fn sparse_nibbles(t: &mut Table) {
     let values = |file: FileV2, last| {
         file.set("w:values", typed("u8", "f4_e2m1", 4096, 2)).blob(4096, &[0x21, last])
     };
     t.accept_v2("csr-nibbles", values(csr(), 3));
     t.reject_v2("nibble-value", "csr", values(csr(), 0x13).at_data(4097, 0, 1), "csr-nibbles");
-    // Three cells of [2, 3].
+    // Three cells of the shape [2, 3].
     let coo = || {
         let coords = part("u32", 8192, 24);
         coo().set("w:coords", coords).blob(8192, &crate::v2::words(&[0, 1, 1, 2, 1, 0]))
@@ -113,13 +113,14 @@ fn sparse_nibbles(t: &mut Table) {
     t.reject_v2("csr-nnz", "nibbles", short.mark_length_of("w:indices"), "csr-nibbles");
 }
 
-/// Coordinates of which two are the same, and some that are not in order.
+/// Coordinates that repeat a cell, and coordinates that are not sorted.
 fn cells(t: &mut Table) {
     let of = |coords: &[u32]| coo().blob(8192, &crate::v2::words(coords));
     t.accept_v2("cells-in-any-order", of(&[1, 0, 1, 2]));
     let near = "cells-in-any-order";
     t.reject_v2("coo-cell-repeated", "second", of(&[1, 1, 1, 1]).at_data(8196, 0, 0), near);
-    // Shape [2, 3]: (1, 2), (0, 2), (1, 0), (0, 2), (1, 2), of which (0, 2) is the first cell.
+    // The shape is [2, 3], and the cells are (1, 2), (0, 2), (1, 0), (0, 2) and (1, 2). The first repeated cell in row-major order
+    // is (0, 2).
     let coords = vec![("coords", part("u32", 8192, 40)), ("values", part("f32", 4096, 20))];
     let many = |coords_of: &[u32]| {
         file(vec![("w", object(&[2, 3], "zt.sparse_coo/1", coords.clone()))])

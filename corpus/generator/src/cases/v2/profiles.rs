@@ -12,7 +12,7 @@ pub(super) fn profiles(t: &mut Table) {
     of_gguf(t);
 }
 
-/// Along the first axis, of `i8`: `[4, 3]`.
+/// Returns blocks of `i8` along the first axis of `[4, 3]`.
 fn mx_along_the_first() -> FileV2 {
     mx().set("w:/shape", uints(&[4, 3]))
         .set("w:/attributes/axis", uint(0))
@@ -22,7 +22,7 @@ fn mx_along_the_first() -> FileV2 {
         .blob(8192, &[0x7f, 0x80, 0x81, 0x7e, 0xff, 0x00])
 }
 
-/// Three elements in one block.
+/// Returns three elements in one block.
 fn mx_odd(last: u8) -> FileV2 {
     mx().set("w:/shape", uints(&[3]))
         .set("w:/attributes/block_size", uint(3))
@@ -73,7 +73,8 @@ fn of_mx(t: &mut Table) {
     };
     reject("profile-size", "mx-data", of("w:data", mx(), 3));
     reject("profile-size", "mx-scales", of("w:scales", mx(), 2));
-    // Of an unknown type, neither the dtype nor the size says anything; of the scales, both do.
+    // If the type is unknown, the dtype and the size of the part have no meaning. The type of the scales is known, so theirs have
+    // one.
     let near = "mx-of-an-unknown-type";
     let later = || mx().set("w:data/type", text("later"));
     t.opens_only_v2(near, later(), "unsupported-type");
@@ -148,7 +149,7 @@ fn of_quant_group(t: &mut Table) {
     reject("profile-size", "quant-zeros", length("w:zeros", 4));
     let odd = file().set("w:/shape", uints(&[2, 1])).set("w:data/blob", uints(&[4096, 1]));
     let odd = odd.set("w:scales/blob", uints(&[12288, 2]));
-    // One scale, and half a word of zeros.
+    // One scale, and half a word of zero points.
     reject("profile-size", "quant-half-a-word", odd.mark_length_of("w:zeros"));
 }
 
@@ -159,7 +160,7 @@ fn types_of_codes(t: &mut Table) {
     t.opens_only_v2(near, typed("w:data", "f8_e5m2"), "unsupported-type");
     t.opens_only_v2("quant-of-an-unknown-type", typed("w:data", "later"), "unsupported-type");
     t.opens_only_v2("quant-zeros-typed", typed("w:zeros", "f8_e4m3fn"), "unsupported-type");
-    // How many bytes such scales take is not known, so neither is the number of zeros.
+    // The number of bytes of such scales is unknown, and so is the number of zero points.
     let scales = typed("w:scales", "later").set("w:scales/blob/#1", uint(4));
     t.opens_only_v2("quant-scales-typed", scales, "unsupported-type");
     let mut reject = |rule, case: &str, file| t.reject_v2(rule, case, file, near);
@@ -211,7 +212,7 @@ fn scales_and_zeros(t: &mut Table) {
     let value = fields([("form", text("implied")), ("value", text("8"))]);
     let value = without(value).mark(&at("zero_point/value"));
     t.reject_v2("attribute-type", "quant-value", value, "quant-implied");
-    // Fields that the form does not ask for are not judged.
+    // Fields that the form does not use are not validated.
     let point = |form, value, packing| {
         fields([("form", text(form)), ("value", value), ("packing", packing)])
     };

@@ -1,4 +1,4 @@
-//! The table of shards, and parts in them.
+//! The table of shards, and the parts in shards.
 
 use crate::cbor::{Item, array, fields, marked, raw, text, uint, uints};
 use crate::table::Table;

@@ -1,4 +1,4 @@
-//! GGUF.
+//! GGUF files.
 
 use super::Cases;
 use crate::other::gguf::{big_endian, file, info, pair, text};
@@ -11,19 +11,20 @@ const I8: u32 = 24;
 const I16: u32 = 25;
 const MXFP4: u32 = 39;
 
-/// A key and a number of the type that `split.no` and `split.count` have.
+/// Returns a key with a number of the type that `split.no` and `split.count` have.
 fn number(key: &str, value: u16) -> Vec<u8> {
     pair(key, 2, &value.to_le_bytes())
 }
 
-/// A file of a tensor of 2 bytes, one of several: its number, and how many there are, and tensors in all.
+/// Returns one file of a split model, with a tensor of 2 bytes: its number, the number of files, and the number of tensors in all
+/// files.
 fn part(name: &str, (own, count): (u16, u16), tensors: i32) -> Vec<u8> {
     let tensors = pair("split.tensors.count", 5, &tensors.to_le_bytes());
     let pairs = [number("split.no", own), number("split.count", count), tensors];
     file(&pairs, &[info(name, &[2], I8, 0)], &[1, 2])
 }
 
-/// Files that are one in several.
+/// Models that are split into several files.
 fn several(cases: &mut Cases) {
     let first = part("a", (0, 2), 2);
     let second = part("b", (1, 2), 2);

@@ -1,9 +1,9 @@
-//! GGUF: the metadata of a model, with values of well-known keys that loaders rely on.
+//! GGUF files with the metadata of a model, and with the values of well-known keys on which loaders rely.
 
 use super::Cases;
 use crate::other::gguf::{file, pair, text};
 
-/// Types of values, and a value of one.
+/// The types of values, and a function that makes a value.
 const U8: u32 = 0;
 const U32: u32 = 4;
 const I32: u32 = 5;
@@ -47,8 +47,8 @@ fn scores(count: usize) -> Value {
     array(F32, &vec![0.5_f32.to_le_bytes().to_vec(); count])
 }
 
-/// The metadata of a small model in the order of most writers, with other values for some of the keys; keys that it does not
-/// have are added.
+/// Returns the metadata of a small model in the order that most writers use. `changes` replaces the values of some keys, and adds
+/// further keys.
 fn model(changes: &[(&str, Value)]) -> Vec<u8> {
     let mut pairs = vec![
         ("general.architecture", string("llama")),
@@ -111,7 +111,7 @@ pub(super) fn all(cases: &mut Cases) {
             model(&[(PADDING, u32(u32::MAX)), none, ends])
         }),
         ("model-dense", model(&[("llama.expert_count", u32(0)), (USED, u32(0))])),
-        // What is no byte token may look like one.
+        // A token of another type may look like a byte token.
         (
             "model-not-byte",
             model(&[(TOKENS, tokens("<0x-1>")), (TYPES, numbers(I32, &[2, 3, 3, 1]))]),
@@ -123,7 +123,7 @@ pub(super) fn all(cases: &mut Cases) {
             pairs.extend(zeros.iter().map(|(key, value)| (&**key, value.clone())));
             metadata(&pairs)
         }),
-        // Counts of another architecture, or of a part, are not those of the model.
+        // Counts of another architecture, or of a part of the model, do not count as those of the model.
         ("unknown-counts", {
             let counts = ["gpt2.block_count", "later.block_count", "llama.vision.block_count"];
             let counts = counts.map(|key| (key, u32(0)));
@@ -177,7 +177,7 @@ pub(super) fn all(cases: &mut Cases) {
     for (rule, name, key, value) in rejected {
         cases.reject("gguf", (rule, &format!("{name}.gguf")), model(&[(key, value)]));
     }
-    // Keys come in any order.
+    // The keys may be in any order.
     let last = [(BLOCKS, u32(0)), ("general.architecture", string("llama"))];
     cases.reject("gguf", ("gguf-count", "architecture-last.gguf"), metadata(&last));
     let empty = metadata(&[("", u32(1))]);

@@ -1,4 +1,4 @@
-//! Files that are named and not read: as much of each as tells its format.
+//! Files of formats that zten recognizes and does not read. Each file has only as many bytes as identify its format.
 
 use super::Cases;
 use super::torch_stream::MAGIC;

@@ -57,21 +57,21 @@ pub(super) fn all(cases: &mut Cases) {
         ("utf8", of(Member { name: "ä.npy".into(), flags: 1 << 11, ..one.clone() })),
         ("bools", of(bools(1))),
         ("suffix", Archive::new(&[named("a.npy.npy"), named("b.npy")]).bytes()),
-        // Members that are no arrays are notes.
+        // Members that are not arrays have a note.
         ("readme", Archive::new(&[one.clone(), Member::stored("b.txt", b"text")]).bytes()),
         ("folder", {
             let folder = Member { attributes: (0, 0x10), ..Member::stored("x/", b"") };
             Archive::new(&[one.clone(), folder, named("x/a.npy")]).bytes()
         }),
         ("no-suffix", Archive::new(&[one.clone(), named("b")]).bytes()),
-        // What NumPy calls an array, and zten does not interpret, beside numbers.
+        // Arrays of NumPy that zten does not interpret, next to numbers.
         ("text-beside-numbers", {
             let text = file("<U1", false, "(1,)", b"a\0\0\0");
             Archive::new(&[Member::stored("t.npy", &text), one.clone()]).bytes()
         }),
         ("records", Archive::new(&[Member::stored("r.npy", &records), one.clone()]).bytes()),
         ("records-deflated", Archive::new(&[Member::deflated("r.npy", &records)]).bytes()),
-        // The names of fields would be those of members.
+        // The names of the fields would equal the names of members.
         ("fields-named", {
             let members = [Member::stored("r.npy", &records), named("r[\"a\"].npy")];
             Archive::new(&members).bytes()
@@ -85,7 +85,7 @@ pub(super) fn all(cases: &mut Cases) {
         part(&mut archive);
         archive.bytes()
     };
-    // Where the second entry of the directory begins.
+    // The offset of the second entry in the directory.
     let entry = both.directory.len() / 2;
     let deflate = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut member = two.clone();
@@ -163,7 +163,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("zip-feature", "bzip2", of(Member { method: 12, ..one.clone() })),
         ("zip-stored-size", "two", of(Member { size: one.size + 1, ..one.clone() })),
         ("zip-crc", "content", deflate(&|packed| *packed.last_mut().unwrap() = 9)),
-        // One bit each, in the header and in the elements: damage, whatever comes of it.
+        // One flipped bit in the header, and one in the elements. Both are reported as damage, whatever else they break.
         ("zip-crc", "dtype", deflate(&|packed| packed[5 + 10 + 12] ^= 0x08)),
         ("zip-crc", "bool", {
             let mut member = bools(1);

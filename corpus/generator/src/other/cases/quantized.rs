@@ -85,7 +85,8 @@ fn int8(scales: &[f32]) -> Vec<u8> {
 pub(super) fn all(cases: &mut Cases) {
     const STATE: &str = r#"{"blocksize": 2, "shape": [2]}"#;
     let (one, nan) = (0x3c00, 0x7e00);
-    // The tensors of a layer that is not quantized, and of an AWQ layer of the version `gemv`, have the names of conventions.
+    // The names of these tensors follow a convention, but they are a layer that is not quantized, and a layer of the AWQ version
+    // `gemv`.
     let plain = of(&[
         ("p.weight", "F32", &[2, 2], floats(&[1.0; 4])),
         ("p.scales", "F32", &[3], floats(&[f32::NAN; 3])),
@@ -111,7 +112,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("quant-names", plain),
         ("quant-gemv", gemv),
         ("quant-stack", stack),
-        // These have notes.
+        // Files with notes.
         ("quant-scale-255", mxfp4(&[255])),
         ("quant-scale-nan", gptq(1, 2, nan)),
         ("quant-scale-infinite", int8(&[1.0, f32::INFINITY])),

@@ -15,19 +15,19 @@ fn shorts(key: &str, length: u8) -> Vec<u8> {
     storage("ShortStorage", key, length)
 }
 
-/// A vector of two elements, of the storage `0`.
+/// Returns a vector of two elements in the storage `0`.
 fn vector() -> Vec<u8> {
     tensor(shorts("0", 2), 0, &[2], &[1])
 }
 
-/// An archive with one member changed, or others behind it.
+/// Returns an archive after `change` has changed or added members.
 fn changed(change: impl FnOnce(&mut Vec<Member>)) -> Vec<u8> {
     let mut all = members(&pickle(&dict(&[("a", vector())])), &[TWO]);
     change(&mut all);
     Archive::new(&all).bytes()
 }
 
-/// An archive of a pickle.
+/// Returns an archive with this pickle.
 fn of(pickle: &[u8]) -> Vec<u8> {
     Archive::new(&members(pickle, &[])).bytes()
 }
@@ -248,14 +248,14 @@ fn system(module: &str) -> Vec<u8> {
     call(module, "system", &[text("true")])
 }
 
-/// An archive of a pickle of protocol 4.
+/// Returns an archive with a pickle of protocol 4.
 fn later(bytes: &[u8]) -> Vec<u8> {
     of(&[b"\x80\x04", bytes, b"."].concat())
 }
 
 type Broken = Vec<(&'static str, &'static str, Vec<u8>)>;
 
-/// Files whose pickle has other instructions than it may.
+/// Returns files whose pickles have instructions that are not allowed.
 fn instructions() -> Broken {
     vec![
         ("torch-pickle", "protocol-1", of(b"\x80\x01}.")),
@@ -298,7 +298,7 @@ fn instructions() -> Broken {
     ]
 }
 
-/// Files whose pickle names what may run code.
+/// Returns files whose pickles name globals that may run code.
 fn globals() -> Broken {
     let stacked = [text("os"), text("system"), b"\x93".to_vec()].concat();
     vec![
@@ -323,7 +323,7 @@ fn globals() -> Broken {
             )
         }),
         ("torch-global", "computed", {
-            // The name is what another call would return.
+            // The name is the result of another call.
             let name = call("torch", "Size", &[tuple(&[])]);
             later(&[text("torch"), name, b"\x93".to_vec()].concat())
         }),
@@ -357,7 +357,7 @@ fn globals() -> Broken {
     ]
 }
 
-/// Files whose pickle has other values than it may.
+/// Returns files whose pickles have values that are not allowed.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn values() -> Broken {
     let named = |items: &[(&str, Vec<u8>)]| file(&dict(items), &[TWO]);
@@ -474,7 +474,7 @@ fn values() -> Broken {
     ]
 }
 
-/// Files whose members or tensors break a rule.
+/// Returns files whose members or tensors break a rule.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn archives() -> Broken {
     let add = |name: &str, bytes: &[u8]| {

@@ -34,17 +34,17 @@ pub(super) fn all(cases: &mut Cases) {
     cases.accept("torch", "keys.pt", file(&keys(), &[TWO]));
 }
 
-/// A vector of two elements, of the storage `0`.
+/// Returns a vector of two elements in the storage `0`.
 fn vector() -> Vec<u8> {
     tensor(storage("ShortStorage", "0", 2), 0, &[2], &[1])
 }
 
-/// An archive with a tensor `a`, and with `value` beside it.
+/// Returns an archive with a tensor `a` and another value.
 fn with(value: &[u8]) -> Vec<u8> {
     file(&dict(&[("a", vector()), ("value", value.to_vec())]), &[TWO])
 }
 
-/// A number of 64 bits with a fraction.
+/// Returns a 64-bit float.
 fn float(number: f64) -> Vec<u8> {
     [&b"G"[..], &number.to_be_bytes()].concat()
 }
@@ -105,7 +105,7 @@ fn items(list: Vec<u8>, items: &[Vec<u8>], end: u8) -> Vec<u8> {
     [list, b"(".to_vec(), items.concat(), vec![end]].concat()
 }
 
-/// Every class, with the arguments that its own pickles have.
+/// Returns values of every class, with the arguments that its own pickles have.
 fn values() -> Vec<(&'static str, Vec<u8>)> {
     let shorts: Vec<u8> =
         [1_i16, -2, 300, -400, 5, 6].iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -181,7 +181,7 @@ fn le(bytes: &[u8]) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// Classes with arguments that their own pickles do not have.
+/// Returns values of classes with arguments that their own pickles do not have.
 fn wrong_arguments() -> Vec<(&'static str, Vec<u8>)> {
     let wide = [b"\x8a\x05".to_vec(), vec![0, 0, 0, 0, 1]].concat();
     let zone = || call("datetime", "timedelta", &[int(0), int(60), int(0)]);
@@ -266,7 +266,7 @@ fn records(flags: u8) -> Vec<u8> {
     [call("numpy", "dtype", &args), state, b"b".to_vec()].concat()
 }
 
-/// Values that zten has no form for.
+/// Returns values that zten cannot represent.
 fn left_out() -> Vec<(&'static str, Vec<u8>)> {
     let tensor_with = |hooks: Vec<u8>, more: &[Vec<u8>]| {
         let args = [
@@ -451,7 +451,7 @@ fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     ]
 }
 
-/// A dictionary with keys of every kind.
+/// Returns a dictionary with keys of every kind.
 fn keys() -> Vec<u8> {
     let keys: [Vec<u8>; 8] = [
         text("text"),

@@ -3,6 +3,9 @@
 use std::iter::repeat_n;
 use std::ops::Range;
 
+use zten::finding::counted;
+use zten::num::u64_from_usize;
+
 /// The selection of one dimension, as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DimensionSelection {
@@ -81,8 +84,9 @@ impl Slice {
     pub(super) fn apply(&self, shape: &[u64]) -> Result<Selection, String> {
         let named = self.0.iter().filter(|part| **part != DimensionSelection::Rest).count();
         let Some(left) = shape.len().checked_sub(named) else {
-            let there = shape.len();
-            return Err(format!("--slice: {named} dimensions given, the shape has {there}"));
+            let [named, there] = [named, shape.len()].map(u64_from_usize);
+            let named = counted(named, "dimension");
+            return Err(format!("--slice: {named} given, but the shape has {there}"));
         };
         let mut selection = Selection { ranges: Vec::new(), steps: Vec::new(), shape: Vec::new() };
         let all = DimensionSelection::Range(None, None, 1);
@@ -99,11 +103,11 @@ impl Slice {
             // The first index, the number of indices, and the distance between them.
             let (start, count, step) = match part {
                 DimensionSelection::Index(index) => {
-                    let index = from_end(index);
-                    let outside = !(0..bound).contains(&index);
-                    let start = u64::try_from(index).ok().filter(|_| !outside);
+                    let at = from_end(index);
+                    let outside = !(0..bound).contains(&at);
+                    let start = u64::try_from(at).ok().filter(|_| !outside);
                     let start = start.ok_or_else(|| {
-                        format!("--slice: index {index} is out of range: dimension {axis} has {size} indices")
+                        format!("--slice: index {index} is out of range for dimension {axis} of size {size}")
                     })?;
                     (start, 1, 1)
                 }

@@ -15,15 +15,14 @@ pub(crate) fn problem(failure: ConvertFailure, [input, output]: [&Path; 2]) -> B
         ConvertFailure::Source(problem) => problem,
         ConvertFailure::Output(error) => Box::new(Problem::io(output, &error)),
         ConvertFailure::Inexpressible(Inexpressible { subject, sentence }) => {
-            let (object, advice) = match subject {
-                Subject::Tensor(name) => (Some(name), ""),
+            let (object, advice) = match &subject {
+                Subject::Tensor(name) => (Some(name.as_str()), None),
                 Subject::Attribute(_) => {
-                    (None, "; `zten convert --drop-attributes` leaves attributes out")
+                    (None, Some("`zten convert --drop-attributes` leaves attributes out."))
                 }
-                Subject::File => (None, ""),
+                Subject::File => (None, None),
             };
-            let sentence = format!("it can be read, but not written: {sentence}{advice}");
-            Box::new(Problem::inexpressible(input, &sentence).in_object(object))
+            Box::new(Problem::unwritable(input, object, &sentence).advising(advice))
         }
     }
 }

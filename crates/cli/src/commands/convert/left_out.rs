@@ -96,10 +96,8 @@ impl LeftOut {
         }
         let types = tensor.components().map(|component| component.type_name());
         let name = escape::word(types.last().unwrap_or_default(), NAME);
-        let sentence =
-            format!("it can be read, but not written: the type {name} is one of NumPy alone");
-        let problem = Problem::inexpressible(&args.input, &sentence);
-        Err(Box::new(problem.in_object(Some(tensor.name().to_owned()))))
+        let sentence = format!("only NumPy has the type {name}");
+        Err(Box::new(Problem::unwritable(&args.input, Some(tensor.name()), &sentence)))
     }
 
     /// Returns a line that names the tensors, or `None` if none is left out.

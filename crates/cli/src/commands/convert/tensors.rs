@@ -211,9 +211,8 @@ fn with_copier(
         (_, Some((value, to))) => {
             let object = error.location().object().and_then(|at| manifest.tensor_at(at));
             let sentence = overflow(value, to.dtype());
-            let sentence = format_args!("it can be read, but not written: {sentence}");
-            let problem = Problem::inexpressible(&args.input, &sentence);
-            Box::new(problem.in_object(object.map(|object| object.name().to_owned())))
+            let object = object.as_ref().map(|object| object.name());
+            Box::new(Problem::unwritable(&args.input, object, &sentence))
         }
         (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
         _ => failed(files.settle(error)),

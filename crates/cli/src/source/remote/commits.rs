@@ -50,9 +50,9 @@ mod in_file {
     use sha2::{Digest as _, Sha256};
     use zten::num::u64_from_usize;
 
-    /// The length of the sum of a repository's name in bytes.
+    /// The length in bytes of the SHA-256 of a repository's name.
     const SUM: usize = 32;
-    /// The length of a record in bytes: the sum of the name, and the commit of 40 digits.
+    /// The length of a record in bytes: the SHA-256 of a repository's name, and the 40 hexadecimal digits of its commit.
     const RECORD: usize = 72;
 
     /// Returns the list as the standard output for a new process that fetches a file. The first call creates the list.

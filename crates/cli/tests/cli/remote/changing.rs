@@ -10,8 +10,8 @@ use zten_testkit::server::{Reply, Server, honest};
 
 use crate::{ended, zten};
 
-/// The number of booleans: so many that the middle of the file is not part of its first and last bytes, and is requested
-/// separately.
+/// The number of booleans. The file is long enough that its middle is neither in the first nor in the last bytes that are fetched,
+/// and is requested separately.
 const BOOLS: usize = 1 << 20;
 /// The offset of one of the booleans.
 const PLACE: u64 = 4096 + (BOOLS as u64) / 2;
@@ -40,7 +40,8 @@ fn files(is_compressed: bool) -> (Vec<u8>, Vec<u8>) {
     (writer.finish().unwrap(), shard)
 }
 
-/// Starts a server of these files. It changes one byte in those answers containing it for whose number `lies` returns true.
+/// Starts a server of these files. It changes one byte in each answer that contains the byte and for whose number `lies` returns
+/// true.
 fn serve(root: &[u8], shard: &[u8], lies: fn(usize) -> bool) -> Server {
     let (root, shard) = (root.to_vec(), shard.to_vec());
     let place = PLACE.min(shard.len() as u64 / 2);
@@ -63,7 +64,7 @@ fn serve(root: &[u8], shard: &[u8], lies: fn(usize) -> bool) -> Server {
 }
 
 #[test]
-fn what_is_handed_out_is_what_was_verified() {
+fn printed_bytes_are_the_verified_bytes() {
     unless_emulated!();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.zt");

@@ -78,7 +78,7 @@ const ROOT: &str = "/shards/dense.zt";
 const SHARD: &str = "/shards/dense-s.zt";
 
 #[test]
-fn what_may_be_a_shard_is_looked_for() {
+fn possible_shards_are_requested() {
     let (answers, paths) = asked(2, &[find("shard s xxh3 00"), find("shard t xxh3 00")]);
     let length = |path: &str| corpus_folder().join("v2").join(&path[1..]).metadata().unwrap().len();
     assert_eq!(answers, [found(0, length(ROOT)), found(1, length(SHARD)), vec![1, 0]]);
@@ -86,7 +86,7 @@ fn what_may_be_a_shard_is_looked_for() {
 }
 
 #[test]
-fn nothing_else_is_asked_for() {
+fn no_other_files_are_requested() {
     for name in [
         "shard ../s xxh3 00",
         "shard .. xxh3 00",
@@ -113,7 +113,7 @@ fn nothing_else_is_asked_for() {
 }
 
 #[test]
-fn no_more_files_are_asked_for_than_the_limit_allows() {
+fn the_limit_on_shards_bounds_requests() {
     let shard = || find("shard s xxh3 00");
     assert_eq!(asked(0, &[shard()]).1, [ROOT]);
     let (answers, paths) = asked(1, &[shard(), find("shard t xxh3 00")]);

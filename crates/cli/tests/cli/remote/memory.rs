@@ -50,7 +50,7 @@ fn lies() -> Vec<Lie> {
 }
 
 #[test]
-fn what_a_server_claims_takes_no_memory() {
+fn claims_of_a_server_allocate_nothing() {
     unless_emulated!();
     for (name, begins, ends, length) in lies() {
         for options in [&["ls"][..], &["ls", "--no-sandbox"], &["check", "--jobs=2"]] {

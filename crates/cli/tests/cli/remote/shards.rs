@@ -77,7 +77,7 @@ fn a_root_that_lies_is_rejected_as_in_its_folder() {
 }
 
 #[test]
-fn what_is_not_needed_is_not_asked_for() {
+fn only_needed_shards_are_requested() {
     let server = server();
     let csr = server.at("csr.zt");
     succeeded(zten(["ls", &csr]));
@@ -149,7 +149,7 @@ fn a_query_is_for_one_file_alone() {
 
 /// Checks that an answer that denies access is an error, although servers may give it for a file that does not exist.
 #[test]
-fn what_cannot_be_looked_for_is_an_error() {
+fn a_shard_without_an_address_is_an_error() {
     let server = Server::of_folder(&corpus_folder().join("v2/shards"), 403);
     for command in ["check", "hash"] {
         let output = zten([command, &server.at("unsupported-shard--v2-missing.zt")]);

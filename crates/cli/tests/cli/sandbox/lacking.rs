@@ -28,7 +28,7 @@ fn without(call: i64, args: &[&str]) -> Output {
 }
 
 #[test]
-fn what_is_required_is_missed() {
+fn a_required_layer_that_is_missing_is_an_error() {
     let (valid, folder) = (valid_file(), tempfile::tempdir().unwrap());
     let out = folder.path().join("out.zt");
     let calls: [&[&str]; 8] = [
@@ -57,7 +57,7 @@ fn what_is_required_is_missed() {
 }
 
 #[test]
-fn what_is_not_required_is_done_without() {
+fn optional_layers_may_be_missing() {
     let valid = valid_file();
     for call in [SECCOMP, LANDLOCK, LIMITS] {
         let folder = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn what_is_not_required_is_done_without() {
 }
 
 #[test]
-fn a_layer_that_is_missing_is_told() {
+fn a_missing_layer_is_reported() {
     let report = succeeded_json(without(LANDLOCK, &["sandbox", "--json"]));
     assert_eq!(report["layers"]["landlock"], "missing");
     // The filter denies all of these trials as well.

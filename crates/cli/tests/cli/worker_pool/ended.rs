@@ -100,7 +100,7 @@ fn a_signal_leaves_no_process() {
 }
 
 #[test]
-fn what_was_not_told_of_is_checked_by_another() {
+fn unreported_files_are_checked_by_another_worker() {
     unless_emulated!();
     let (folder, paths) = folder_of(5_000);
     let (child, mut workers) = at_work(&["-r", "--json", "--jobs=2", text(folder.path())]);
@@ -146,7 +146,7 @@ fn a_file_that_ends_a_process_is_a_line() {
     let mut names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     names.insert(2, text(&path));
     let mut child = start(&[&["--json", "--jobs=1"], &names[..]].concat());
-    // Once the files before it have been reported, the worker is checking this one.
+    // Once the files before it have been reported, the worker is checking the large file.
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     for _ in 0..2 {

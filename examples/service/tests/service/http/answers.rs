@@ -134,7 +134,7 @@ fn metrics_count_requests() {
 
 /// Checks that the verdict follows from the rule: what zten does not support is not invalid.
 #[test]
-fn what_is_not_read_is_not_rejected() {
+fn a_rejected_request_is_answered_before_its_body_is_read() {
     let served = Served::honest(plenty());
     for (name, verdict, rule) in [
         ("reject/unsupported-digest--v01-crc32.zt", "unsupported", "unsupported-digest"),

@@ -28,7 +28,7 @@ fn a_file_is_as_long_as_it_may_be_and_no_longer() {
 
 /// Checks that a client receives its answer although the server did not read everything that was sent.
 #[test]
-fn a_client_that_sends_too_much_hears_so() {
+fn a_client_that_sends_too_much_gets_an_answer() {
     let served = Served::honest(Quota { size: 1000, ..plenty() });
     let file = vec![0; 8 << 20];
     for request in [sized_request(&file), chunked(&file)] {

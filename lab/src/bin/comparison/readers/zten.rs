@@ -7,7 +7,7 @@ use zten::shards::{Candidate, Find, Shard};
 use zten::{Error, InMemory, verify::Verifier};
 use zten_lab::readers::subject::Report;
 
-/// Everything that `zten check` looks at.
+/// Reads everything that `zten check` reads.
 pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     if path.extension().is_none_or(|suffix| suffix != "zt") {
         return other(path, report);
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     }
 }
 
-/// The same for a file of another format, and those that it names.
+/// Does the same for a file of another format, and for the files that it names.
 fn other(path: &Path, report: &mut Report) {
     let Some(archive) = report.opened(rule(zten::open(path))) else { return };
     report.read(rule(archive.verify()));
@@ -46,7 +46,7 @@ fn other(path: &Path, report: &mut Report) {
     }
 }
 
-/// Finds the shards of a file as `STEM-NAME.zt` beside it.
+/// A finder of the shards of a file, which are `STEM-NAME.zt` in the same folder.
 struct Sibling<'p>(&'p Path);
 
 impl Find for Sibling<'_> {
@@ -60,7 +60,7 @@ impl Find for Sibling<'_> {
     }
 }
 
-/// The result, and in place of an error the rule that it names; the corpus says it too.
+/// Returns the result, with the rule of an error in place of the error, because the corpus gives the rule.
 fn rule<T>(result: Result<T, Error>) -> Result<T, String> {
     result.map_err(|error| error.rule().unwrap_or("misuse").to_owned())
 }

@@ -1,4 +1,4 @@
-//! Disagreements over files that `zten` writes and `ztensor` rejects or reads as something else.
+//! Disagreements about files that `zten` writes, and that `ztensor` rejects or reads differently.
 
 use std::fs;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn overflow_before_zero(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file with one attribute, `a`, whose value is that CBOR.
+/// Writes a file with one attribute `a`, whose value is the CBOR `value`.
 fn with_attribute(path: &Path, value: &[u8]) -> Result<()> {
     let attributes = Encoded::from_cbor([b"\xa1\x61a", value].concat());
     let object = NewObject::dense("x", &[0], DType::U8).attributes(&attributes);
@@ -132,7 +132,7 @@ fn crc_without_prefix(path: &Path) -> Result<()> {
     write(path, &NewObject::dense("x", &[1], DType::U8), &[("data", &[7])])?;
     let file = fs::read(path)?;
     let at = file.windows(9).position(|text| text == b"crc32c:0x").context("a digest")?;
-    // A text of 17 bytes becomes one of 15, and the manifest 2 bytes smaller.
+    // A text of 17 bytes is replaced by one of 15 bytes, so the manifest becomes 2 bytes shorter.
     let mut other = [&file[..at], b"crc32c:", &file[at + 9..]].concat();
     other[at - 1] -= 2;
     let size = other.len() - 16;

@@ -1,4 +1,4 @@
-//! Disagreements over files that `ztensor` writes and `zten` rejects by default.
+//! Disagreements about files that `ztensor` writes, and that `zten` rejects by default.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) const KNOWN: [Disagreement; 6] = [
 
 type Parts<'a> = [(&'a str, DType, Option<&'a str>, &'a [u8])];
 
-/// The rule that a file is rejected by, if it is.
+/// Returns the rule by which a file is rejected, or `None` if it is not rejected.
 fn rejected(
     path: &Path,
     shape: &[u64],

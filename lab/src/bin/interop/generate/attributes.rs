@@ -1,4 +1,4 @@
-//! Attributes: nested values of every kind that CBOR has and all readers know.
+//! Makes attributes: nested values of every kind in CBOR that all readers know.
 
 use ciborium::Value;
 use fastrand::Rng;
@@ -40,7 +40,7 @@ fn integer(rng: &mut Rng) -> Value {
     if rng.bool() {
         return Value::Integer(number.into());
     }
-    // Down to -2^64, which no machine integer holds.
+    // The smallest number is -2^64, which no machine integer holds.
     let negative = -1 - i128::from(number);
     negative.try_into().map_or(Value::Null, Value::Integer)
 }
@@ -71,7 +71,7 @@ fn map(rng: &mut Rng, taste: Taste, depth: u8) -> Value {
             2 => Value::Bytes(vec![rng.u8(..)]),
             _ => Value::Text(text(rng)),
         };
-        // Canonical form has no key twice, and Python none that is equal to another.
+        // In canonical form keys are unique. In Python no key may equal another.
         if entries.iter().all(|(other, _)| !same(other, &key)) {
             entries.push((key, value(rng, taste, depth + 1)));
         }
@@ -81,11 +81,11 @@ fn map(rng: &mut Rng, taste: Taste, depth: u8) -> Value {
 
 fn tagged(rng: &mut Rng, taste: Taste, depth: u8) -> Value {
     match rng.u8(..4) {
-        // An instant, a URI, and a number of one's own.
+        // A time, a URI, and a private tag.
         0 => Value::Tag(1, Box::new(integer(rng))),
         1 => Value::Tag(32, Box::new(Value::Text(text(rng)))),
         2 => Value::Tag(rng.u64(60_000..), Box::new(value(rng, taste, depth + 1))),
-        // A bignum that no smaller integer holds.
+        // A bignum that fits in no smaller integer.
         _ => Value::Tag(2, Box::new(Value::Bytes(vec![rng.u8(1..); 20]))),
     }
 }

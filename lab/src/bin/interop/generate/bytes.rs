@@ -1,8 +1,8 @@
-//! Bytes of elements: noise, and everything that a compressor finds something in.
+//! Makes bytes of elements: noise, and every kind of content that can be compressed.
 
 use fastrand::Rng;
 
-/// Bytes of one kind.
+/// Returns bytes of one kind.
 pub(super) fn bytes(rng: &mut Rng, length: usize) -> Vec<u8> {
     match rng.u8(..10) {
         0 => vec![0; length],
@@ -29,7 +29,7 @@ fn periodic(rng: &mut Rng, length: usize) -> Vec<u8> {
     period.iter().copied().cycle().take(length).collect()
 }
 
-/// Numbers about 0, as those of models are: exponents are alike, mantissas are not.
+/// Returns numbers around 0, like the weights of models: similar exponents and different mantissas.
 fn weights(rng: &mut Rng, length: usize) -> Vec<u8> {
     let near_0 = |rng: &mut Rng| rng.f32() + rng.f32() + rng.f32() - 1.5;
     let wide = rng.bool();
@@ -46,7 +46,7 @@ fn weights(rng: &mut Rng, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Numbers that grow by little, as indices do.
+/// Returns numbers that increase slowly, like indices.
 fn steps(rng: &mut Rng, length: usize) -> Vec<u8> {
     let mut number = rng.u64(..1 << 20);
     let mut bytes = Vec::with_capacity(length + 8);
@@ -58,7 +58,7 @@ fn steps(rng: &mut Rng, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Noise in which pieces come again, near and far, with gaps of any length.
+/// Returns noise in which pieces are repeated, at short and long distances, and with gaps of any length.
 fn repeats(rng: &mut Rng, length: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length);
     while bytes.len() < length {
@@ -74,13 +74,13 @@ fn repeats(rng: &mut Rng, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Words of a small language.
+/// Returns words of a small vocabulary.
 fn words(rng: &mut Rng, length: usize) -> Vec<u8> {
     let mut word = || (0..rng.usize(1..9)).map(|_| rng.u8(b'a'..=b'z')).collect::<Vec<u8>>();
     let language: Vec<Vec<u8>> = (0..200).map(|_| word()).collect();
     let mut bytes = Vec::with_capacity(length + 10);
     while bytes.len() < length {
-        // The first words are used most.
+        // The first words are the most frequent.
         let rank = rng.usize(..200) * rng.usize(..200) / 200;
         bytes.extend(&language[rank]);
         bytes.push(b' ');

@@ -1,4 +1,4 @@
-//! Names of objects: the ordinary, the long, and the odd.
+//! Makes names of objects: ordinary, long and odd ones.
 
 use std::collections::HashSet;
 
@@ -6,13 +6,13 @@ use fastrand::Rng;
 
 use super::Taste;
 
-/// Gives every name once.
+/// Returns every name once.
 #[derive(Default)]
 pub(super) struct Names {
     given: HashSet<String>,
 }
 
-/// Names that somebody may stumble over.
+/// Names that a program may handle wrongly.
 const ODD: [&str; 24] = [
     "",
     " ",
@@ -30,7 +30,7 @@ const ODD: [&str; 24] = [
     "tab\tstop",
     "\u{7f}\u{9b}",
     "\u{feff}bom",
-    // The same letter as one character and as two.
+    // The same letter as one character, and as two.
     "\u{e9}",
     "e\u{301}",
     "重み",
@@ -57,7 +57,7 @@ fn one(rng: &mut Rng, taste: Taste) -> String {
         0..3 => ODD[rng.usize(..ODD.len())].to_owned(),
         3 => letters(rng, 1..40),
         4 if taste != Taste::OldPython => format!("nul\0{}", rng.u8(..)),
-        // The lengths at which CBOR heads grow, and long ones.
+        // The lengths at which CBOR heads become longer, and large lengths.
         5 => "x".repeat([22, 23, 24, 255, 256, 257][rng.usize(..6)]),
         6 if rng.u8(..10) == 0 => letters(rng, 3000..6000),
         _ => {

@@ -1,4 +1,4 @@
-//! Objects of every format, with elements of every type.
+//! Makes objects of every format, with elements of every type.
 
 use fastrand::Rng;
 use zten::element::{LogicalType, StorageType};
@@ -6,7 +6,7 @@ use zten::element::{LogicalType, StorageType};
 use super::{Taste, bytes};
 use crate::content::{Object, Part, le};
 
-/// One object. In a `many` it is small.
+/// Returns an object. If `many` is true, the object is small.
 pub(super) fn object(rng: &mut Rng, taste: Taste, name: String, many: bool) -> Object {
     let (format, shape, parts) = match rng.u8(..12) {
         0 | 1 => sparse_csr(rng, taste),
@@ -27,7 +27,7 @@ fn part(role: &str, (storage, logical): Type, bytes: Vec<u8>) -> Part {
 
 type Type = (StorageType, Option<String>);
 
-/// A storage type alone, a logical type on the one that it asks for, or an unknown one.
+/// Returns a storage type alone, a logical type on its storage type, or an unknown type.
 fn element(rng: &mut Rng, taste: Taste) -> Type {
     match rng.u8(..8) {
         0 | 1 => {
@@ -59,7 +59,7 @@ fn dense(rng: &mut Rng, taste: Taste, many: bool) -> Made {
     let shape: Vec<u64> = match rng.u8(..40) {
         0..4 => Vec::new(),
         4 => vec![1; rng.usize(..=64)],
-        // Several blocks of zstd, and more than a window.
+        // More than one block of zstd, and more than a window.
         5 if !many => vec![rng.u64(20_000..120_000)],
         6 if taste != Taste::OldPython => vec![0, u64::MAX],
         7 => vec![rng.u64(..3), 0, rng.u64(..1000)],
@@ -75,7 +75,7 @@ fn dense(rng: &mut Rng, taste: Taste, many: bool) -> Made {
     ("dense", shape, parts)
 }
 
-/// A length of a dimension in which indices lie.
+/// Returns the size of a dimension that has indices.
 fn side(rng: &mut Rng, taste: Taste) -> u64 {
     match rng.u8(..8) {
         0 => 1 << 40,
@@ -124,7 +124,7 @@ fn sparse_coo(rng: &mut Rng, taste: Taste) -> Made {
 fn quantized_group(rng: &mut Rng) -> Made {
     let (groups, outputs) = (rng.u64(1..6), rng.u64(1..9));
     let shape = vec![groups * 32, outputs];
-    // Eight codes of four bits in each `i32`, groups of 32.
+    // Each `i32` has eight codes of four bits, and groups have 32 codes.
     let types = [StorageType::F16, StorageType::F32, StorageType::Bf16];
     let scale = (types[rng.usize(..3)], None);
     let zero = if rng.bool() { scale.clone() } else { (StorageType::U8, None) };

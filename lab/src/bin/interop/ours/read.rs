@@ -1,4 +1,4 @@
-//! Everything in a file, as `zten` reads it, is compared with what it should hold.
+//! Compares everything that `zten` reads in a file with the expected content.
 
 use std::path::Path;
 
@@ -15,8 +15,7 @@ use zten::{
 use crate::content::{Attributes, Content, Part, Sum, le, same_attributes};
 use crate::elements::{Le as _, by_type};
 
-/// Compares a file of any generation. Where all components have one kind of checksum, `sum` is
-/// that.
+/// Compares a file of any generation. `sum` is the checksum of all components, if they have the same one.
 pub(crate) fn compare(
     path: &Path,
     content: &Content,
@@ -101,7 +100,7 @@ fn component_is(component: &Component<'_>, part: &Part, sum: Option<Sum>) -> Res
     let digested = component.digest().is_some();
     let verified = if digested { Verified::Digest } else { Verified::NoDigest };
     ensure!(decoded.verified() == verified, "{:?}", decoded.verified());
-    // Each element, as a value of its type.
+    // Compares each element as a value of its type.
     by_type!(part.storage, T => {
         let mut bytes = Vec::with_capacity(part.bytes.len());
         decoded.view().elements::<T>()?.for_each(|element| element.add_to(&mut bytes));

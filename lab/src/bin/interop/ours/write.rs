@@ -1,4 +1,4 @@
-//! Contents become files by `zten::write`, in one of the ways that it offers.
+//! Writes contents with `zten::write`, in one of the ways that it offers.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl Manner {
     }
 }
 
-/// Writes a new file. In canonical form, objects come in its order.
+/// Writes a new file. In canonical form, the objects are written in canonical order.
 pub(crate) fn create(path: &Path, content: &Content, manner: Manner, rng: &mut Rng) -> Result<()> {
     let mut writer = manner.options().create(path)?;
     if let Some(attributes) = &content.attributes {
@@ -66,7 +66,7 @@ fn add(
     let attributes = object.attributes.as_ref().map(|all| encoded(all, rng)).transpose()?;
     let packed = object.packed && !manner.canonical;
     let level = Level::new(rng.u8(1..=5))?;
-    // An object of a known format in its own words, or any in the words for all.
+    // An object of a known format is created with its own function, or like any object with the general one.
     let mut parts: Vec<&Part> = object.parts.iter().collect();
     let named = named(object).filter(|_| rng.bool());
     if named.is_none() {
@@ -106,7 +106,7 @@ fn add(
     Ok(out.finish()?)
 }
 
-/// The object in the words that its format has, where it has nothing beside.
+/// Returns the object as the function for its format creates it, if the object has nothing else.
 fn named(object: &Object) -> Option<NewObject<'_>> {
     let part = |role| object.part(role);
     let plain = |role| part(role).map(|part| (part.storage.into(), part.elements()));
@@ -137,7 +137,7 @@ fn element(part: &Part) -> ElementType<'_> {
     }
 }
 
-/// Attributes as CBOR: by our own encoder from a type of serde's, or by a third-party one.
+/// Encodes attributes as CBOR, with our encoder through serde or with another library.
 fn encoded(attributes: &Attributes, rng: &mut Rng) -> Result<Encoded> {
     if attributes.values().all(plain) && rng.bool() {
         return Ok(Encoded::from_value(attributes)?);

@@ -1,11 +1,11 @@
-//! Objects that look random and follow from a seed.
+//! Makes pseudorandom objects from a seed.
 
 use fastrand::Rng;
 use zten::element::{LogicalType, StorageType};
 
 use super::{Object, Part};
 
-/// Some objects, by names that differ.
+/// Returns some objects with different names.
 pub(super) fn objects(rng: &mut Rng) -> Vec<Object> {
     let count = if rng.u8(..20) == 0 { 200 } else { rng.usize(..12) };
     (0..count).map(|ordinal| object(rng, ordinal, count > 100)).collect()
@@ -31,7 +31,7 @@ fn object(rng: &mut Rng, ordinal: usize, many: bool) -> Object {
 
 type Made = (&'static str, Vec<u64>, Vec<Part>);
 
-/// A type, and the bits of one element.
+/// Returns a type, and the number of bits of an element.
 fn element(rng: &mut Rng) -> (StorageType, Option<LogicalType>, u64) {
     if rng.u8(..3) == 0 {
         let logical = LogicalType::ALL[rng.usize(..LogicalType::ALL.len())];
@@ -65,7 +65,7 @@ fn part(rng: &mut Rng, role: &'static str, elements: u64) -> Part {
 fn dense(rng: &mut Rng, many: bool) -> Made {
     let shape: Vec<u64> = match rng.u8(..30) {
         0..4 => Vec::new(),
-        // More than one frame of zstd.
+        // More than one zstd frame.
         4 if !many => vec![rng.u64(200_000..400_000)],
         5 => vec![rng.u64(..3), 0, rng.u64(..1000)],
         _ => (0..rng.usize(1..5)).map(|_| rng.u64(..7)).collect(),

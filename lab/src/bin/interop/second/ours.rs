@@ -17,7 +17,7 @@ fn options() -> WriteOptions {
     WriteOptions::default().generation(Generation::V2)
 }
 
-/// Writes a new file. In canonical form, objects and parts come by their bytes.
+/// Writes a new file. In canonical form, objects and parts are sorted by the bytes of their names.
 pub(super) fn create(path: &Path, objects: &[Object], canonical: bool) -> Result<()> {
     let options = if canonical { options().canonical() } else { options().sharing() };
     let mut writer = options.create(path)?;
@@ -31,7 +31,7 @@ pub(super) fn create(path: &Path, objects: &[Object], canonical: bool) -> Result
     Ok(writer.finish()?)
 }
 
-/// Writes a root and shards of those names, in which objects are as it happens.
+/// Writes a root and the shards in `places`, which are names and paths. The objects are distributed among these files at random.
 pub(super) fn create_sharded(
     path: &Path,
     places: &[(&str, PathBuf)],
@@ -103,7 +103,7 @@ fn element(part: &Part) -> ElementType<'static> {
     part.logical.map_or(ElementType::Plain(part.storage), ElementType::Logical)
 }
 
-/// Verifies all of a file and its shards. Objects of unknown layouts may be in it.
+/// Verifies all of a file and its shards. The file may have objects of unknown layouts.
 pub(super) fn verify(archive: &Archive<impl ReadAt>) -> Result<()> {
     match archive.verify() {
         Err(error) if error.rule() == Some("unsupported-format") => Ok(()),
@@ -111,7 +111,7 @@ pub(super) fn verify(archive: &Archive<impl ReadAt>) -> Result<()> {
     }
 }
 
-/// Compares everything in a file with what it should hold.
+/// Compares everything in a file with the expected content.
 pub(super) fn compare(path: &Path, objects: &[Object], canonical: bool) -> Result<()> {
     let file = std::fs::read(path)?;
     let options = OpenOptions::default();

@@ -1,4 +1,4 @@
-//! Roots and shards that `zten` writes, and the other reads as it reads one file.
+//! Roots and shards that `zten` writes, and that the reference reads like a single file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use zten::write::{Copier, WriteOptions};
 
 use super::{Object, generate, ours, theirs};
 
-/// Names of shards, in no order.
+/// Names of shards, unsorted.
 const NAMES: [&str; 4] = ["00002-of-00003", "b", "A_.-9", "00001-of-00003"];
 
 /// Writes and reads `count` roots with shards.
@@ -48,7 +48,7 @@ pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
         objects.retain(|object| {
             let plain =
                 |part: &super::Part| part.logical.is_none() && part.storage != StorageType::Bf16;
-            // A scalar is an array of one element to the Python package.
+            // For the Python package, a scalar is an array of one element.
             object.layout == "dense"
                 && !object.shape.is_empty()
                 && object.attributes.is_empty()
@@ -92,7 +92,7 @@ fn joined(path: &Path, one: &Path) -> Result<String> {
     Ok(digest.map_err(|error| anyhow::anyhow!("{error}"))?.to_string())
 }
 
-/// Damages a byte of a shard: both must find it.
+/// Damages a byte of a shard. Both must report it.
 fn damage(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let Some(name) = rng.choice(names) else { return Ok(false) };
     let place = shard_path(path, name);

@@ -61,7 +61,7 @@ fn add(writer: &mut Writer, object: &Object, canonical: bool) -> Result<()> {
     Ok(())
 }
 
-/// A type in the words of 2, in which bools are a type on `u8`.
+/// Returns a type as 2 spells it, in which bools are a type on `u8`.
 fn spelled(part: &Part) -> Result<(DType, Option<&'static str>)> {
     if part.storage == StorageType::Bool {
         return Ok((DType::U8, Some("bool")));
@@ -70,7 +70,7 @@ fn spelled(part: &Part) -> Result<(DType, Option<&'static str>)> {
     Ok((dtype, part.logical.map(LogicalType::name)))
 }
 
-/// Compares everything in a file with what it should hold.
+/// Compares everything in a file with the expected content.
 pub(super) fn compare(path: &Path, objects: &[Object]) -> Result<()> {
     let source = Source::open(path)?;
     ensure!(source.len() == objects.len(), "{} objects", source.len());
@@ -103,7 +103,7 @@ pub(super) fn verify_shards(path: &Path) -> Result<()> {
     Ok(Source::open(path)?.verify_shards()?)
 }
 
-/// The content digest, by xxh3.
+/// Returns the content digest by xxh3.
 pub(super) fn content_digest(path: &Path) -> Result<String> {
     let manifest = manifest_of(path)?.context("a manifest")?;
     Ok(manifest.content_digest(DigestAlgorithm::Xxh3)?)

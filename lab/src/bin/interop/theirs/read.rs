@@ -1,4 +1,4 @@
-//! Everything in a file, as `ztensor` reads it, is compared with what it should hold.
+//! Compares everything that `ztensor` reads in a file with the expected content.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::dtype;
 use crate::content::{Content, Object, Part, Sum, same_attributes};
 use crate::elements::{Le, by_type, le_bytes};
 
-/// Compares a file of that version, read as a stream (which verifies checksums) and mapped (which
-/// does not). Where all components have one kind of checksum, `sum` is that.
+/// Compares a file of this version, read as a stream, which verifies checksums, and mapped, which does not. `sum` is the checksum
+/// of all components, if they have the same one.
 pub(crate) fn compare(
     path: &Path,
     content: &Content,
@@ -59,7 +59,7 @@ fn one(reader: &impl TensorReader, wanted: &Object, sum: Option<Sum>) -> Result<
         ensure!(component.dtype == dtype(part.storage), "{}: {:?}", part.role, component.dtype);
         ensure!(component.r#type == part.logical, "{}: type {:?}", part.role, component.r#type);
         if let Some(sum) = sum {
-            // It verifies only what is spelled like this, and takes the rest on trust.
+            // `ztensor` verifies only digests that are spelled like this, and accepts all others without verifying.
             let found = component.digest.as_deref().unwrap_or_default();
             ensure!(found.starts_with(sum.prefix()), "{}: digest {found}", part.role);
             ensure!(found.is_empty() == (sum == Sum::None), "{}: digest {found}", part.role);
@@ -73,7 +73,7 @@ fn one(reader: &impl TensorReader, wanted: &Object, sum: Option<Sum>) -> Result<
     Ok(())
 }
 
-/// All elements as values of their type.
+/// Compares all elements as values of their type.
 fn dense(
     stream: &Reader<std::io::BufReader<std::fs::File>>,
     mapped: &Reader<impl std::io::Read + std::io::Seek>,
@@ -81,7 +81,7 @@ fn dense(
 ) -> Result<()> {
     let part = object.part("data").context("no data")?;
     if part.ratio() > 1 {
-        // See `disagreements`.
+        // `disagreements` describes this case.
         return Ok(());
     }
     ensure!(stream.read(&object.name, true)? == part.bytes, "bytes");
@@ -113,7 +113,7 @@ fn coo(stream: &Stream, object: &Object) -> Result<()> {
     let part = |role| object.part(role).context("a component");
     let values = part("values")?;
     if values.ratio() > 1 {
-        // See `disagreements`.
+        // `disagreements` describes this case.
         return Ok(());
     }
     by_type!(values.storage, T => {
@@ -134,7 +134,7 @@ fn values_are<T: TensorElement + Le>(values: &[T], part: &Part) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a component is rejected for its checksum.
+/// Checks that `ztensor` rejects a component because of its checksum.
 pub(crate) fn rejects(path: &Path, name: &str, role: &str) -> Result<()> {
     match Reader::open(path)?.read_component_data(name, role) {
         Err(Error::ChecksumMismatch { .. }) => Ok(()),

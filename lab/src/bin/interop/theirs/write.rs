@@ -1,4 +1,4 @@
-//! Contents become files by `ztensor::Writer`, in one of the ways that it offers.
+//! Writes contents with `ztensor::Writer`, in one of the ways that it offers.
 
 use std::path::Path;
 
@@ -12,8 +12,7 @@ use crate::content::{Content, Object, Part, Sum};
 
 type FileWriter = Writer<std::io::BufWriter<std::fs::File>>;
 
-/// Writes a new file; now and then with an object that is removed again, or with bytes that are
-/// replaced afterwards.
+/// Writes a new file. Sometimes writes an object and removes it again, or replaces bytes after writing them.
 pub(crate) fn create(path: &Path, content: &Content, sum: Sum, rng: &mut Rng) -> Result<()> {
     let mut writer = Writer::create(path)?;
     if let Some(attributes) = &content.attributes {
@@ -30,7 +29,7 @@ pub(crate) fn create(path: &Path, content: &Content, sum: Sum, rng: &mut Rng) ->
             add(&mut writer, object, sum, rng)?;
         }
     }
-    // What is copied on removal takes the checksum and the encoding of the first component.
+    // When an object is removed, all others are copied with the checksum and encoding of the first component.
     let removes = rng.u8(..5) == 0 && content.objects.iter().all(|object| !object.parts.is_empty());
     if removes {
         writer.add("to be removed", &[3], &[1_u16, 2, 3])?;
@@ -49,7 +48,7 @@ pub(crate) fn create(path: &Path, content: &Content, sum: Sum, rng: &mut Rng) ->
     Ok(())
 }
 
-/// Returns whether the bytes of an object can be replaced: it is dense, uncompressed, and of one component.
+/// Returns whether the bytes of an object can be replaced: it is dense and uncompressed, and has one component.
 fn replaceable(object: &Object) -> bool {
     object.format == "dense" && !object.packed && object.parts.len() == 1
 }
@@ -70,7 +69,7 @@ fn add(writer: &mut FileWriter, object: &Object, sum: Sum, rng: &mut Rng) -> Res
         Sum::Crc32c => Checksum::Crc32c,
         Sum::Sha256 => Checksum::Sha256,
     };
-    // High levels take long to begin.
+    // High levels take long to start.
     let level = [1, 1, 1, 3, 3, 6, 12, if rng.u8(..10) == 0 { 19 } else { 2 }][rng.usize(..8)];
     let compression = if object.packed { Compression::Zstd(level) } else { Compression::Raw };
     let plain =

@@ -1,4 +1,4 @@
-//! Reading what is in objects: views, zstd, digests, and whole files.
+//! Reading the content of objects: views, zstd, digests, and whole files.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use fastrand::Rng;
 
 const MIB: usize = 1 << 20;
 
-/// Elements through views, and through slices.
+/// Races reading elements through views and through slices.
 pub(super) fn views(course: &Course) -> Result<Group> {
     let bytes = MIB;
     let none = WriteOptions::default().checksum(Checksum::None);
@@ -48,7 +48,7 @@ pub(super) fn views(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Decoding zstd.
+/// Races decoding zstd.
 pub(super) fn zstd(course: &Course) -> Result<Group> {
     let bytes = course.amount(32 * MIB, MIB);
     let mut races = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Decoding the frames of one component on several threads.
+/// Races decoding the frames of one component on several threads.
 pub(super) fn frames(course: &Course) -> Result<Group> {
     let bytes = course.amount(64 * MIB, 4 * MIB);
     let mut races = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn frames(course: &Course) -> Result<Group> {
         races,
         claims: Vec::new(),
     };
-    // Of five kinds, that in the middle: how much the other thread has changes from one to the next.
+    // The median of five kinds of data, because the load on the second processor changes between them.
     let middle = |one: &str| {
         let ratios = group.races.iter().map(|race| race.ratio(one, "two threads"));
         let mut ratios = ratios.collect::<Result<Vec<_>>>()?;
@@ -112,7 +112,7 @@ pub(super) fn frames(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Verifying digests.
+/// Races verifying digests.
 pub(super) fn digests(course: &Course) -> Result<Group> {
     let bytes = course.amount(128 * MIB, MIB);
     let data = floats(bytes as u64 / 4, &mut Rng::with_seed(7));
@@ -139,7 +139,7 @@ pub(super) fn digests(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Checking a large file with the command.
+/// Races checking a large file with the command.
 pub(super) fn whole(course: &Course) -> Result<Group> {
     let bytes = course.amount(1024 * MIB, 8 * MIB);
     let folder = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Instructions and misses of cache, which no other load on the machine changes.
+//! Counts instructions and cache misses, which do not depend on other load on the machine.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::inputs::Order;
 use crate::programs::Counted;
 use crate::race::Times;
 
-/// A task that is done with each of many objects, and its readers, each with the file that it reads.
+/// A task that is done for each of many objects, and its readers with the file that each reads.
 struct Work<'a> {
     name: &'a str,
     case: &'a str,
@@ -32,7 +32,7 @@ impl Work<'_> {
     }
 }
 
-/// Instructions of opening.
+/// Counts the instructions of opening.
 pub(super) fn opening(course: &Course) -> Result<Group> {
     let count = course.amount(20_000, 1_000);
     let kinds = [
@@ -76,7 +76,7 @@ pub(super) fn opening(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Counts what looking up and writing take.
+/// Counts the events of looking up and writing.
 fn work(course: &Course, counted: Counted) -> Result<Vec<Race>> {
     let count = course.amount(100_000, 1_000);
     let file = course.inputs.objects(count, Order::Sorted, Checksum::None)?;
@@ -89,7 +89,7 @@ fn work(course: &Course, counted: Counted) -> Result<Vec<Race>> {
     ])
 }
 
-/// Instructions of looking up and writing.
+/// Counts the instructions of looking up and writing.
 pub(super) fn instructions(course: &Course) -> Result<Group> {
     Ok(Group {
         title: "Instructions of looking up and writing".into(),
@@ -103,7 +103,7 @@ pub(super) fn instructions(course: &Course) -> Result<Group> {
     })
 }
 
-/// Misses of looking up and writing.
+/// Counts the cache misses of looking up and writing.
 pub(super) fn misses(course: &Course) -> Result<Group> {
     Ok(Group {
         title: "Misses of looking up and writing".into(),

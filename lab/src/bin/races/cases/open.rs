@@ -1,4 +1,4 @@
-//! Opening: many objects, hostile manifests, and looking up.
+//! Opening files with many objects, opening hostile manifests, and looking up objects.
 
 use anyhow::{Context as _, Result};
 use zten::write::Checksum;
@@ -17,7 +17,7 @@ const SORTED: Kind = ("sorted", Order::Sorted, Checksum::None);
 const SHUFFLED: Kind = ("shuffled", Order::Shuffled, Checksum::None);
 const DIGESTS: Kind = ("sorted, with sha256", Order::Sorted, Checksum::Sha256);
 
-/// The number of objects for which `safetensors` rejects its header, and `ztensor` takes seconds and gigabytes.
+/// The number of objects for which `safetensors` rejects the header, and `ztensor` takes seconds and gigabytes.
 const LARGEST: usize = 1_000_000;
 
 fn one(course: &Course, count: usize, (name, order, sum): Kind) -> Result<Race> {
@@ -46,7 +46,7 @@ fn old(course: &Course, count: usize) -> Result<Race> {
     course.race(format!("{} objects, 0.1", grouped(count)), count, 15, contestants)
 }
 
-/// Returns the cost of an object among `most`, sorted and shuffled, relative to one among 1,000, from one race.
+/// Returns the cost for each object among `most`, sorted and shuffled, relative to the cost among 1,000, from one race.
 fn growth(course: &Course, most: usize) -> Result<[f64; 2]> {
     const FEW: usize = 1_000;
     let mut contestants = Vec::new();
@@ -62,7 +62,7 @@ fn growth(course: &Course, most: usize) -> Result<[f64; 2]> {
     Ok([each(sorted), each(shuffled)])
 }
 
-/// Opens files of many objects.
+/// Races opening files with many objects.
 pub(super) fn open(course: &Course) -> Result<Group> {
     let many = course.amount(100_000, 2_000);
     let most = course.amount(LARGEST, 20_000);
@@ -121,7 +121,7 @@ pub(super) fn open(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Opens what is made to be expensive.
+/// Races opening manifests that are made to be expensive.
 pub(super) fn hostile(course: &Course) -> Result<Group> {
     let mut contestants = Vec::new();
     let mut bytes = Vec::new();
@@ -159,7 +159,7 @@ pub(super) fn hostile(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Looks up objects by their names.
+/// Races looking up objects by their names.
 pub(super) fn look_up(course: &Course) -> Result<Group> {
     let count = course.amount(100_000, 2_000);
     let mut races = Vec::new();

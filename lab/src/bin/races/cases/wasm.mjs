@@ -1,4 +1,4 @@
-// One contestant: opens a file in the guest whenever a line comes in, as `child` does.
+// A contestant that opens a file in the guest for each line of input, as `contestant` does.
 //
 //   node wasm.mjs GUEST FILE
 import { readFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const open = () => {
   return Number(process.hrtime.bigint() - start)
 }
 
-// V8 compiles anew what has run for a while.
+// V8 recompiles functions that have run for a while.
 for (let round = 0; round < 20; round++) open()
 console.log(0)
 for await (const _ of createInterface({ input: process.stdin })) console.log(open())

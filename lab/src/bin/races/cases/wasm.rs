@@ -1,4 +1,4 @@
-//! The same opening in WebAssembly.
+//! Opening files in WebAssembly.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Writing.
+//! Writing files.
 
 use anyhow::Result;
 use zten::write::Checksum;
@@ -7,7 +7,7 @@ use super::Wanted::{AtLeast, AtMost};
 use super::{Course, Group, Race};
 use crate::inputs::Order;
 
-/// Writes tensors to a file.
+/// Races writing tensors to a file.
 pub(super) fn write(course: &Course) -> Result<Group> {
     let folder = course.inputs.path("written");
     std::fs::create_dir_all(&folder)?;
@@ -47,7 +47,7 @@ pub(super) fn write(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Writes many small tensors.
+/// Races writing many small tensors.
 pub(super) fn small(course: &Course) -> Result<Group> {
     let count = course.amount(100_000, 2_000);
     let file = course.inputs.objects(count, Order::Sorted, Checksum::None)?;
@@ -70,7 +70,7 @@ pub(super) fn small(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Copies files into canonical form.
+/// Races copying files into canonical form.
 pub(super) fn canonical(course: &Course) -> Result<Group> {
     let count = course.amount(100_000, 2_000);
     let mut races = Vec::new();

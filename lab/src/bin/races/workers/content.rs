@@ -1,4 +1,4 @@
-//! Reading what is in objects.
+//! Reading the content of objects.
 
 use std::hint::black_box;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 use zten::{Archive, Component, Loader};
 
-/// The sum of elements, in eight parts at once.
+/// Returns the sum of elements, computed in eight partial sums.
 fn total(elements: &[f32]) -> f32 {
     let (eights, rest) = elements.as_chunks::<8>();
     let mut sums = [0.0_f32; 8];
@@ -26,7 +26,7 @@ pub(crate) fn sum(reader: &str, file: &[u8]) -> Result<()> {
     let data = archive.tensors().next().context("no tensor")?.dense()?;
     let view = data.view()?;
     match reader {
-        // Bound anew each time: that is a part of reading through a view.
+        // The view is bound in each round, because that is a part of reading through it.
         "zten" => serve(|| {
             let view = black_box(&data).view().expect("a valid file");
             total(view.as_slice().expect("aligned elements"))
@@ -81,7 +81,7 @@ pub(crate) fn csr(reader: &str, file: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Reads one component to its end, from the file or from what is stored in it.
+/// Reads one component to its end, from the file or from its stored bytes.
 pub(crate) fn read(reader: &str, file: &[u8]) -> Result<()> {
     let archive = Archive::from_bytes(file)?;
     let tensor = archive.tensors().next().context("no tensor")?;

@@ -1,4 +1,4 @@
-//! Opening files, and looking up what is in them.
+//! Opening files, and looking up objects.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use zten_testkit::generate::{self, File, shuffled};
 
 use crate::workers::walk;
 
-/// The manifest in a file, by its footer.
+/// Returns the manifest of a file, which the footer locates.
 fn manifest(file: &[u8]) -> Result<&[u8]> {
     let old = file.starts_with(b"ZTEN0001");
     let footer = if old { 8 } else { 16 };
@@ -59,7 +59,7 @@ pub(crate) fn open_v2(reader: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Looks up each object by its name, in no order, and takes its bytes.
+/// Looks up each object by its name, in random order, and reads its bytes.
 pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
     match reader {
         "zten" => {
@@ -86,7 +86,7 @@ pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
 
 type Make = fn() -> File;
 
-/// The manifests that are made to be expensive, and the ordinary one that they are held against.
+/// The manifests that are made to be expensive, and the ordinary manifest with which they are compared.
 pub(crate) const HOSTILE: &[(&str, Make)] = &[
     ("ordinary", || generate::dense(&generate::names(100_000), true, false)),
     ("names shuffled, blobs too", || {
@@ -99,7 +99,7 @@ pub(crate) const HOSTILE: &[(&str, Make)] = &[
     ("arrays in arrays", || generate::nested(1_000_000)),
 ];
 
-/// Opens one of them, or rejects it.
+/// Opens one of these manifests, or rejects it.
 pub(crate) fn hostile(reader: &str, case: &str) -> Result<()> {
     let (_, make) = HOSTILE.iter().find(|(name, _)| *name == case).context("no such case")?;
     let file = make();

@@ -1,6 +1,6 @@
-//! The least that reading a manifest can be: from head to head, believing all of it.
+//! The least work that reading a manifest can take: going from head to head without any check.
 
-/// Items in `bytes`, of which the first is the outermost. Endless ones are not walked.
+/// Counts the items in `bytes`, of which the first contains all others. Returns nothing for items of indefinite length.
 pub(crate) fn items(mut bytes: &[u8]) -> Option<u64> {
     let (mut left, mut seen) = (1_u64, 0);
     while left > 0 {

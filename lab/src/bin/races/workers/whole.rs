@@ -1,4 +1,4 @@
-//! Checking a large file, warm and cold.
+//! Checking a large file with and without the cache.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use rustix::fs::{Advice, fadvise};
 use sha2::{Digest as _, Sha256};
 
-/// Lets go of what the system holds of a file.
+/// Removes a file from the cache of the operating system.
 fn forget(file: &Path) {
     let file = File::open(file).expect("a file");
     file.sync_all().expect("a disk");

@@ -24,11 +24,11 @@ fn tensors(bytes: usize) -> Vec<(String, Vec<u8>)> {
     (0..TENSORS).map(|place| (format!("layer.{place:02}"), bytes(&mut random))).collect()
 }
 
-/// Writes tensors to a file; removing it is no part of that.
+/// Writes tensors to a file. Removing the file does not count in the time.
 pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
     let tensors = tensors(bytes);
     let path = folder.join(reader);
-    // Removed at once, so that all have equally cold pages.
+    // The file is removed at once, so that all contestants have equally cold pages.
     let timed = |write: &mut dyn FnMut()| {
         let start = Instant::now();
         write();
@@ -46,7 +46,7 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
         writer.finish().expect("room");
         sink
     };
-    // It is dropped, and so removed, when the time has been taken.
+    // The sink is dropped, which removes the file, after the time was taken.
     let zten = |generation: Generation, sum: Checksum| -> Duration {
         let options = WriteOptions::default().generation(generation).checksum(sum);
         let start = Instant::now();
@@ -93,7 +93,7 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes what a file of small `bf16` tensors holds anew, into memory and without digests.
+/// Writes the content of a file of small `bf16` tensors to memory, without digests.
 pub(crate) fn small(reader: &str, file: &[u8]) -> Result<()> {
     let archive = Archive::from_bytes(file)?;
     let dense = archive.tensors().map(|tensor| {
@@ -123,7 +123,7 @@ pub(crate) fn small(reader: &str, file: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Writes what a file holds anew, in canonical form.
+/// Writes the content of a file in canonical form.
 pub(crate) fn copy(reader: &str, file: &[u8]) -> Result<()> {
     let archive = Archive::from_bytes(file)?;
     ensure!(!archive.is_empty(), "nothing to copy");

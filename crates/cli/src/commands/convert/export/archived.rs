@@ -240,7 +240,9 @@ impl ArrayList for Archived<'_> {
             return Err(format!("its format is {format}, expected dense{advice}"));
         }
         if object.has_attributes() && !(self.args.drop_attributes && drops(&object)) {
-            return Err("it has attributes; only those of a file are written".to_owned());
+            return Err(
+                "it has attributes, but only attributes of the file can be written".to_owned()
+            );
         }
         let mut components = object.components();
         let (Some(component), None) = (components.next(), components.next()) else {
@@ -250,7 +252,7 @@ impl ArrayList for Archived<'_> {
         let dtype = cast.map_or(component.dtype(), Float::dtype);
         if dtype == DType::Unknown && opaque(&component).is_none() {
             let name = escape::quoted(&escape::cut(component.type_name(), NAME));
-            return Err(format!("unknown tensor type {name}"));
+            return Err(format!("its type {name} is unknown"));
         }
         Ok(Array { shape: object.shape().to_vec(), dtype })
     }
