@@ -21,6 +21,8 @@ mod matrix;
 mod pieces;
 #[cfg(feature = "dequantize")]
 mod plan;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+mod restored;
 #[cfg(feature = "dequantize")]
 mod rows;
 #[cfg(feature = "dequantize")]
@@ -34,6 +36,8 @@ pub use composite::{Composites, Original, PlainGroups};
 pub use dequantizer::Dequantizer;
 #[cfg(feature = "dequantize")]
 pub use groups::Groups;
+#[cfg(all(feature = "dequantize", feature = "write"))]
+pub use restored::Restored;
 
 use crate::archive::Archive;
 use crate::cbor::Value;

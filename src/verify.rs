@@ -279,6 +279,16 @@ impl Verifier {
         }
     }
 
+    /// Subtracts `bytes`, which the caller has read of `component`, from the limit on the whole file. A caller that reads a component
+    /// as often as a file says bounds its work by this limit. Unstable.
+    ///
+    /// # Errors
+    /// `limit-decoded-total`.
+    #[doc(hidden)]
+    pub fn count_bytes(&mut self, component: &Component<'_>, bytes: u64) -> Result<(), Error> {
+        Ok(self.charge(component, bytes)?)
+    }
+
     /// Subtracts `bytes`, to which a compressed component has decoded, from the limit on the whole file.
     pub(crate) fn charge(
         &mut self,

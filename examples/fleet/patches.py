@@ -51,9 +51,10 @@ class Publisher:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "patch.zt"
             made = zten.patch.make(self.sent, tensors, path)
-            # The copy becomes the new step by the patch that the workers get, which is checked by that before it is sent.
-            zten.patch.update(self.sent, path)
+            # If the upload fails, the copy is still that of the last published step, and the call can be repeated.
             self.store.upload_file(str(path), self.bucket, key)
+            # This checks the patch as a worker does. If it raises, no worker is told of the patch.
+            zten.patch.update(self.sent, path)
         return Published(f"s3://{self.bucket}/{key}", made.base, made.result)
 
 

@@ -607,31 +607,28 @@ impl<'a> Tensor<'a> {
         let stem = name.strip_suffix(suffix).unwrap_or(name);
         let mut originals = Vec::<Original<'a>>::new();
         for (end, item) in tensors.clone() {
-            // A map may repeat a key, and a name may be long: a list that is longer than that of the convention takes no memory.
-            if originals.len() >= ends.len() {
-                return Ok(None);
-            }
             let role = ends.iter().find(|(_, own)| *own == end).map(|(role, _)| *role);
             let (Some(role), Some((dtype, shape))) = (role, form(&item)?) else { return Ok(None) };
+            let name = joined(stem, end)?;
+            // A map may repeat a key.
+            if originals.iter().any(|original| original.name == name) {
+                return Ok(None);
+            }
             let Some(content) = self.content(&facts, role, (dtype, &shape)) else {
                 return Ok(None);
             };
             originals.try_reserve(1).map_err(|_| OutOfMemory)?;
-            originals.push(Original { name: joined(stem, end)?, shape, dtype, content });
+            originals.push(Original { name, shape, dtype, content });
         }
-        let component = |original: &Original<'_>| match &original.content {
-            Content::Component(component, _) => Some(component.role().len()),
-            _ => None,
+        let is_of = |original: &&Original<'_>, role: &str| match &original.content {
+            Content::Component(component, _) => component.role() == role,
+            _ => false,
         };
-        // The roles `data`, `packed_weight`, `scales` and `zeros` have different lengths, so that this counts distinct roles.
-        let mut lengths: Vec<_> = originals.iter().filter_map(component).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        let counts = [lengths.len(), originals.iter().filter_map(component).count()];
-        if counts != [self.components().len(); 2] || !self.has_attributes_of(&facts, &tensors)? {
-            return Ok(None);
-        }
-        Ok(Some(originals))
+        let mut components = self.components();
+        let is_used_once = components
+            .all(|own| originals.iter().filter(|one| is_of(one, own.role())).count() == 1);
+        let is_whole = is_used_once && self.has_attributes_of(&facts, &tensors)?;
+        Ok(if is_whole { Some(originals) } else { None })
     }
 
     /// Reads the numbers from which the form of this object follows, and the forms of the tensors that it was made of.

@@ -50,7 +50,8 @@ pub(super) fn needs_content(name: &str) -> bool {
     ends.into_iter().any(|end| name.ends_with(end))
 }
 
-/// Finds the groups in `archive`. No tensor is in two groups, and no two groups have one name.
+/// Finds the groups in the file with `manifest`. Shapes that are the content of a tensor are read from `source`. No tensor is in two
+/// groups, and no two groups have the same name.
 pub(super) fn find(
     manifest: ManifestRef<'_>,
     source: Option<&dyn Source>,
@@ -124,6 +125,13 @@ fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
         && tensor.state() == State::Readable
         && dtypes.contains(&tensor.dtype())
         && tensor.only_component().is_some_and(is_in_rows)
+}
+
+/// Returns whether a group may have `found`, the tensor with the name of a tensor that some groups of a convention have and others do not:
+/// there is no such tensor, or it is a dense tensor of `dtype`. A tensor of another dtype changes the values in a way that zten does
+/// not know, so values that are computed without it would be wrong.
+fn is_known(found: Option<&Tensor<'_>>, dtype: DType) -> bool {
+    found.is_none_or(|tensor| is_plain(tensor, &[dtype]))
 }
 
 /// Returns whether `scale` has fewer elements than `data` has groups of 16 codes, of which each byte of `data` holds two.
@@ -308,8 +316,14 @@ impl<'a, 's> Finder<'a, 's> {
         }
         let role = if scale.name().ends_with("_inv") { "scale_inv" } else { "scale" };
         let Some((outer, rows, columns)) = matrix(data.shape()) else { return Ok(None) };
-        let zero = self.get(stem, "_zero_point", &[DType::I8])?;
-        let zero = zero.filter(|zero| !is_fp8 && zero.shape() == scale.shape());
+        let zero = self.any(stem, "_zero_point")?;
+        let has_known_zero = zero.is_none_or(|zero| {
+            !is_fp8 && is_plain(&zero, &[DType::I8]) && zero.shape() == scale.shape()
+        });
+        // compressed-tensors stores the order of columns that have groups in another order, too.
+        if !has_known_zero || self.any(stem, "_g_idx")?.is_some() {
+            return Ok(None);
+        }
         let own = if is_fp8 { Convention::Fp8 } else { Convention::Int8 };
         let group = |scale: &[u64]| -> Option<(Convention, u64)> {
             // One scale, or one for each row.
@@ -341,7 +355,9 @@ impl<'a, 's> Finder<'a, 's> {
             };
             let &[high, wide] = scale.shape() else { return Ok(None) };
             let has_blocks = is_number_of_blocks(rows, high) && is_number_of_blocks(columns, wide);
-            if !outer.is_empty() || has_blocks {
+            // vLLM saves the transposes of weights whose rows have scales.
+            let is_transposed = (high, wide) == (columns, 1);
+            if !outer.is_empty() || has_blocks || is_transposed {
                 return Ok(None);
             }
             let what = "it has another number of scales than there can be blocks";
@@ -371,8 +387,11 @@ impl<'a, 's> Finder<'a, 's> {
         else {
             return Ok(None);
         };
-        let index = self.get(stem, "_g_idx", &[DType::I32])?;
-        let zero = self.get(stem, "_zero_point", &[DType::I32])?;
+        let (index, zero) = (self.any(stem, "_g_idx")?, self.any(stem, "_zero_point")?);
+        // Old releases of compressed-tensors stored zero points as `i8`.
+        if !is_known(index.as_ref(), DType::I32) || !is_known(zero.as_ref(), DType::I32) {
+            return Ok(None);
+        }
         let Some([rows, columns]) = self.stored_shape(&shape)? else { return Ok(None) };
         let wrong = "its content is not the shape of the codes and scales";
         let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
@@ -386,6 +405,10 @@ impl<'a, 's> Finder<'a, 's> {
         let whole =
             |bits: &u64| columns.div_ceil(32_u64.checked_div(*bits).unwrap_or(1).max(1)) == words;
         let bits = [4, 8, 2, 3, 5, 6, 7, 1].into_iter().find(dense);
+        if bits.is_none() && zero.is_some() {
+            // The releases that put whole codes in each word did so with zero points, too.
+            return Ok(None);
+        }
         let bits = bits.or_else(|| [3, 5, 6].into_iter().find(whole));
         let (Some(bits), Some(size)) = (bits, divide_exactly(columns, groups)) else {
             return Ok(self.contradicts(Convention::Packed, &shape, wrong));
@@ -455,9 +478,9 @@ impl<'a, 's> Finder<'a, 's> {
     fn qweight(&mut self, stem: &str, words: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let scales = self.get(stem, ".scales", &FLOATS)?;
         let zeros = self.get(stem, ".qzeros", &[DType::I32])?;
-        let index = self.get(stem, ".g_idx", &[DType::I32])?;
-        let Some((scales, zeros)) = scales.zip(zeros).filter(|_| is_plain(words, &[DType::I32]))
-        else {
+        let index = self.any(stem, ".g_idx")?;
+        let has_known = is_plain(words, &[DType::I32]) && is_known(index.as_ref(), DType::I32);
+        let Some((scales, zeros)) = scales.zip(zeros).filter(|_| has_known) else {
             return Ok(None);
         };
         let (&[high, wide], &[groups, outputs], &[zero_rows, zero_words]) =
@@ -475,8 +498,10 @@ impl<'a, 's> Finder<'a, 's> {
                 wide.checked_mul(8) == Some(outputs) && zero_words == wide && index.is_none();
             is_awq.then_some((Convention::Awq, 4, high))
         };
-        // The version `gemv` of AutoAWQ has codes and scales for each output, and is no convention of these.
-        if found.is_none() && high == groups {
+        // The version `gemv` of AutoAWQ has codes and scales for each output. vLLM saves codes of 4 or 8 bits in the order of its kernel
+        // Marlin, whose words hold the codes of 16 inputs. Neither is one of these conventions.
+        let is_marlin = [2, 4].into_iter().any(|words| outputs.checked_mul(words) == Some(wide));
+        if found.is_none() && (high == groups || is_marlin) {
             return Ok(None);
         }
         let what =
@@ -561,7 +586,11 @@ impl<'a, 's> Finder<'a, 's> {
 
     fn bnb8(&mut self, stem: &str, scales: &Tensor<'_>) -> Result<Option<TensorGroup>, Error> {
         let Some(data) = self.get(stem, ".weight", &[DType::I8])? else { return Ok(None) };
-        let format = self.get(stem, ".weight_format", &[DType::U8])?;
+        let format = self.any(stem, ".weight_format")?;
+        let is_number = |format: &Tensor<'_>| format.element_count() == Some(1);
+        if !is_known(format.as_ref(), DType::U8) || !format.as_ref().is_none_or(is_number) {
+            return Ok(None);
+        }
         let is_one_a_row = matches!(data.shape(), &[rows, _] if scales.shape() == [rows]);
         if !is_plain(scales, &[DType::F32]) || data.shape().len() != 2 {
             return Ok(None);

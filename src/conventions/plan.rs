@@ -186,6 +186,15 @@ pub(super) struct Plan<'a> {
     pub(super) column_index: Option<Component<'a>>,
 }
 
+/// Returns the row of scales to which `entry`, a number in an index of `count` rows, refers. A negative number counts from the end, as
+/// in PyTorch. Returns `None` if there is no such row.
+pub(super) fn row_of(entry: [u8; 4], count: u64) -> Option<u64> {
+    let entry = i32::from_le_bytes(entry);
+    let distance = u64::from(entry.unsigned_abs());
+    let row = if entry < 0 { count.checked_sub(distance) } else { Some(distance) };
+    row.filter(|row| *row < count)
+}
+
 /// Returns the value of each of the 16 codes of FP4 (E2M1), indexed by code.
 fn e2m1() -> [f32; 16] {
     let mut table = [0.0; 16];
@@ -312,6 +321,10 @@ impl<'a> UncheckedGroup<'a> {
             }
             Convention::Fp8 | Convention::Int8 | Convention::Fp8Block | Convention::Bnb8 => {
                 let Some(codes) = dtype.and_then(bytes_of) else { return Ok(None) };
+                // Old releases of bitsandbytes also stored rows in the order of a kernel, and noted it here: 0 is the usual order.
+                if self.numbers("weight_format")?.is_some_and(|format| format != [0.0]) {
+                    return Ok(None);
+                }
                 basic("data", codes, scales).map(|plan| self.scaled(plan))
             }
             Convention::Gptq => {

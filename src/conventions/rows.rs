@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use super::codes::{row_bytes, unpack, unpack_columns};
 use super::pieces::{Digests, Pieces};
-use super::plan::{Codes, ColumnPacking, Formula, Global, Plan, Zeros};
+use super::plan::{Codes, ColumnPacking, Formula, Global, Plan, Zeros, row_of};
 use super::sizes::words;
 use crate::error::{BareError, Error, OutOfMemory};
 use crate::manifest::Component;
@@ -65,6 +65,8 @@ struct Indexed<'a> {
     groups: Option<Vec<usize>>,
     /// The row of scales for each row of values.
     index: Pieces<'a>,
+    /// The number of all rows of scales.
+    count: u64,
 }
 
 impl Indexed<'_> {
@@ -118,10 +120,10 @@ fn size(bytes: u64) -> Result<usize, Error> {
     Ok(usize::try_from(bytes).map_err(|_| OutOfMemory)?)
 }
 
-/// Converts an entry of an index. A negative entry becomes `usize::MAX`: no row or column of scales has this ordinal, and the
-/// values without scales are NaN.
-fn index_of(bytes: [u8; 4]) -> usize {
-    usize::try_from(i32::from_le_bytes(bytes)).unwrap_or(usize::MAX)
+/// Converts an entry of an index of `count` rows or columns of scales. An entry that refers to none of them becomes `usize::MAX`: no
+/// row or column has this ordinal, and the values without scales are NaN.
+fn index_of(entry: [u8; 4], count: u64) -> usize {
+    row_of(entry, count).and_then(|row| usize::try_from(row).ok()).unwrap_or(usize::MAX)
 }
 
 impl<'a> Rows<'a> {
@@ -191,11 +193,17 @@ impl<'a> Rows<'a> {
             values: Vec::new(),
         };
         if let Some(index) = &own.plan.column_index {
-            let mut reader = index.reader()?;
+            let (mut reader, mut has_order) = (index.reader()?, true);
+            let count = own.plan.scale_columns;
             while let Some(chunk) = reader.next_chunk()? {
                 let (numbers, _) = chunk.as_chunks::<4>();
+                has_order &= !numbers.iter().any(|number| i32::from_le_bytes(*number) == -1);
                 own.columns.try_reserve(numbers.len()).map_err(|_| OutOfMemory)?;
-                own.columns.extend(numbers.iter().copied().map(index_of));
+                own.columns.extend(numbers.iter().map(|number| index_of(*number, count)));
+            }
+            // compressed-tensors fills a new index with -1, and ignores an index with this number.
+            if !has_order {
+                own.columns.clear();
             }
         }
         own.indexed = index.map(|index| own.read_indexed(index)).transpose()?;
@@ -204,24 +212,24 @@ impl<'a> Rows<'a> {
 
     /// Reads the factors of the rows of scales to which `index` refers.
     fn read_indexed(&mut self, mut index: Pieces<'a>) -> Result<Indexed<'a>, Error> {
-        let all = self.plan.scale_rows().ok_or(OutOfMemory)?;
+        let count = self.plan.scale_rows().ok_or(OutOfMemory)?;
         let mut factors = Factors::default();
         if self.is_whole {
-            self.charge(all.saturating_mul(self.plan.scale_columns))?;
+            self.charge(count.saturating_mul(self.plan.scale_columns))?;
             self.scale_row = 0;
-            for _ in 0..all {
+            for _ in 0..count {
                 self.next_factors()?;
                 factors.append(&self.factors)?;
             }
-            return Ok(Indexed { factors, groups: None, index });
+            return Ok(Indexed { factors, groups: None, index, count });
         }
         // Most parts need a few rows of scales of many. They are read in the order in which they are stored.
-        let count = self.end.saturating_sub(self.row);
-        let (numbers, _) = index.peek(size(count.saturating_mul(4))?)?.as_chunks::<4>();
+        let bytes = self.end.saturating_sub(self.row).saturating_mul(4);
+        let (numbers, _) = index.peek(size(bytes)?)?.as_chunks::<4>();
         let mut groups = Vec::new();
         groups.try_reserve_exact(numbers.len()).map_err(|_| OutOfMemory)?;
-        let is_row = |group: &usize| u64_from_usize(*group) < all;
-        groups.extend(numbers.iter().copied().map(index_of).filter(is_row));
+        let rows = numbers.iter().filter_map(|number| row_of(*number, count));
+        groups.extend(rows.filter_map(|row| usize::try_from(row).ok()));
         groups.sort_unstable();
         groups.dedup();
         self.charge(u64_from_usize(groups.len()).saturating_mul(self.plan.scale_columns))?;
@@ -235,7 +243,7 @@ impl<'a> Rows<'a> {
             self.next_factors()?;
             factors.append(&self.factors)?;
         }
-        Ok(Indexed { factors, groups: Some(groups), index })
+        Ok(Indexed { factors, groups: Some(groups), index, count })
     }
 
     /// Returns the components that are read with the rows.
@@ -438,7 +446,8 @@ impl<'a> Rows<'a> {
         let columns = size(self.plan.scale_columns)?;
         if let Some(indexed) = &mut self.indexed {
             let bytes = indexed.index.take(4)?.try_into().map_err(|_| BareError::internal())?;
-            let start = indexed.position(index_of(bytes)).and_then(|at| at.checked_mul(columns));
+            let group = index_of(bytes, indexed.count);
+            let start = indexed.position(group).and_then(|at| at.checked_mul(columns));
             let range = start.and_then(|start| Some(start..start.checked_add(columns)?));
             let all = &indexed.factors;
             let scales = range.clone().and_then(|range| all.scales.get(range));

@@ -137,17 +137,18 @@ impl<'a> QuantGroup<'a> {
             _ => None,
         };
         let width = u64::from(self.scales.readable()?.width());
-        Ok(self.part_of(range, &packing, [Some(width), zeros]))
+        Ok(self.part_of(range, &packing, (width, zeros)))
     }
 
-    /// As [`part`](Self::part), for scales and zero points of these widths in bytes. Zero points without a width are codes.
+    /// Does the work of [`part`](Self::part). `width` and `zero_width` are the sizes in bytes of a scale and of a zero point; `zero_width`
+    /// is `None` if zero points are codes in words.
     fn part_of(
         &self,
         range: &Range<u64>,
         packing: &Packing,
-        [width, zero_width]: [Option<u64>; 2],
+        (width, zero_width): (u64, Option<u64>),
     ) -> Option<CodePart> {
-        let scales = self.scales.decoded_length()?.checked_div(width?)?;
+        let scales = self.scales.decoded_length()?.checked_div(width)?;
         let elements = self.data.tensor().element_count()?;
         let words = packing.words_of(range)?;
         let weights = packing.codes_of(&words)?;
@@ -168,7 +169,7 @@ impl<'a> QuantGroup<'a> {
         };
         Some(CodePart {
             data: bytes(&words, word)?,
-            scales: bytes(&positions, width?)?,
+            scales: bytes(&positions, width)?,
             zeros,
             start: CodeStart { first, before: [start, zero], scales: Some(scales) },
         })

@@ -4,15 +4,15 @@ use crate::error::{Error, OutOfMemory};
 use crate::index::Finding;
 use crate::manifest::{Component, ManifestRef, Tensor};
 
-/// A check that looks at no tensor.
+/// A set of tensors to examine, which is always empty.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(());
 
-/// The notes of a check, of which there are none.
+/// The notes of a check. A check without the feature `dequantize` makes no notes.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(());
 
-/// Looks at the content of a tensor, which nobody takes.
+/// The type of looks at content. It has no values, because this check looks at no tensor.
 #[derive(Debug)]
 pub(crate) enum Looks {}
 

@@ -90,8 +90,8 @@ pub struct Change<'c> {
     pub content: Option<&'c Content<'c>>,
 }
 
-/// Replaces the decoded bytes of a component while they are copied. It is called with each chunk, and with `None` at the end of the
-/// component, and passes as many bytes on.
+/// A function that replaces the decoded bytes of a component while they are copied. It gets each chunk, and `None` at the end of the
+/// component, and passes as many bytes as it has got to the function in its last parameter.
 pub type Content<'c> = dyn Fn(
         &Component<'_>,
         Option<&[u8]>,
@@ -170,8 +170,8 @@ impl<'c> Copier<'c> {
         self
     }
 
-    /// Sets the objects that the copy has in place of several objects, for the generation of the copy and the new names of these
-    /// objects. The elements of these objects are not [converted](Self::changes).
+    /// Sets `joined`, the objects of the copy of which each takes the place of several objects of the file. They must have been made
+    /// for the generation of the copy and for the new names of these objects, whose elements are not [converted](Self::changes).
     #[cfg(feature = "dequantize")]
     #[must_use]
     pub fn joined(mut self, joined: &'c JoinedObjects) -> Self {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use zten::conventions::{Composites, Convention};
+use zten::conventions::{Composites, Convention, Restored};
 use zten::write::{Copier, Encoded, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Error, ErrorKind, Generation, InMemory};
-use zten_corpus::other::safetensors;
+
+use crate::conventions::{self, Entry};
 
 type Held = Archive<InMemory<Vec<u8>>>;
 
@@ -114,20 +115,8 @@ fn composite_objects_keep_values_and_tensors() {
     }
 }
 
-/// A tensor of a safetensors file: name, dtype, shape, content.
-type Entry<'a> = (&'a str, &'a str, Vec<usize>, Vec<u8>);
-
 fn file(tensors: &[Entry<'_>]) -> Held {
-    let (mut entries, mut data) = (Vec::new(), Vec::new());
-    for (name, dtype, shape, content) in tensors {
-        let start = data.len();
-        data.extend_from_slice(content);
-        let end = data.len();
-        entries.push(format!(
-            r#""{name}":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[{start},{end}]}}"#
-        ));
-    }
-    Archive::from_bytes(safetensors::file(&format!("{{{}}}", entries.join(",")), &data)).unwrap()
+    Archive::from_bytes(conventions::file(tensors)).unwrap()
 }
 
 fn words(numbers: impl IntoIterator<Item = i32>) -> Vec<u8> {
@@ -305,11 +294,48 @@ fn objects_whose_attributes_contradict_them_are_not_restored() {
         *other.pointer_mut(pointer).unwrap() = json(value);
         assert!(restored(&object(&other, 0x3c00)).is_none(), "{pointer} {value}");
     }
+    // A tensor that is described twice would be written twice.
+    let mut twice = valid.clone();
+    twice["zten.tensors"][".g_idx"] = json(r#"["i32",8]"#);
+    twice["zten.tensors"][".h_idx"] = json(r#"["i32",8]"#);
+    let mut bytes = object(&twice, 0x3c00).bytes().to_vec();
+    let at = bytes.windows(6).position(|bytes| bytes == b".h_idx").unwrap();
+    bytes[at + 1] = b'g';
+    assert!(restored(&Archive::from_bytes(bytes).unwrap()).is_none());
     // An explicit order of rows is restored if its length is the number of rows.
     let mut index = valid;
     index["zten.tensors"][".g_idx"] = json(r#"["i32",8]"#);
     let tensors = restored(&object(&index, 0x3c00)).unwrap().unwrap();
     assert_eq!(tensors["p.g_idx"].2, [0; 32]);
+}
+
+/// An object is replaced by its tensors, other objects stay, and names that two arrays would have are found.
+#[test]
+fn objects_are_replaced_by_their_tensors() {
+    let archive = gptq(32, None);
+    let options = WriteOptions::default().generation(Generation::V2);
+    let (copy, _) = copy(&archive, &options, Generation::V2);
+    let composite = copy.tensor("p.weight").unwrap();
+    let plain = archive.tensor("p.scales").unwrap();
+    assert!(Restored::find([(plain, "p.scales")].into_iter()).unwrap().is_none());
+    let restored = |names: [&str; 3]| {
+        let objects = [plain, composite, composite];
+        let found = Restored::find(objects.into_iter().zip(names)).unwrap().unwrap();
+        let name = |at: usize| match found.original(at) {
+            Some(original) => original.name().to_owned(),
+            None => names[found.object(at).unwrap()].to_owned(),
+        };
+        let all: Vec<_> = (0..found.count()).map(name).collect();
+        (all, found.repeated_name(|at| names[at]).unwrap().map(str::to_owned))
+    };
+    let (names, repeated) = restored(["x", "a.weight", "b"]);
+    let wanted = ["x", "a.qzeros", "a.scales", "a.qweight", "b.qzeros", "b.scales", "b.qweight"];
+    assert_eq!((names, repeated), (wanted.map(str::to_owned).into(), None));
+    // The stem of `a` and of `a.weight` is the same.
+    let (_, repeated) = restored(["x", "a.weight", "a"]);
+    assert!(repeated.is_some_and(|name| name.starts_with("a.")));
+    let (_, repeated) = restored(["a.scales", "a.weight", "b"]);
+    assert_eq!(repeated.as_deref(), Some("a.scales"));
 }
 
 /// Every convention is in a case, so that the table of forms is complete.

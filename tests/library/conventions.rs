@@ -57,25 +57,35 @@ fn values_are_those_of_the_packages() {
     assert_eq!(conventions.len(), Convention::ALL.len(), "{conventions:?}");
 }
 
-/// Makes a safetensors file of tensors of zeros: names, dtypes, widths of elements and shapes. `state` is the content of a tensor that
-/// is added with this name.
-fn zeros(tensors: &[(&str, &str, usize, &[usize])], state: Option<(&str, &str)>) -> Vec<u8> {
+/// A tensor of a safetensors file: name, dtype, shape, content.
+pub(crate) type Entry<'a> = (&'a str, &'a str, Vec<usize>, Vec<u8>);
+
+/// Makes a safetensors file of `tensors`.
+pub(crate) fn file(tensors: &[Entry<'_>]) -> Vec<u8> {
     let (mut entries, mut data) = (Vec::new(), Vec::new());
-    let mut add = |name: &str, dtype: &str, shape: &[usize], content: &[u8]| {
+    for (name, dtype, shape, content) in tensors {
         let start = data.len();
         data.extend_from_slice(content);
         let end = data.len();
         entries.push(format!(
             r#""{name}":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[{start},{end}]}}"#
         ));
-    };
-    for (name, dtype, width, shape) in tensors {
-        add(name, dtype, shape, &vec![0; width * shape.iter().product::<usize>()]);
-    }
-    if let Some((name, content)) = state {
-        add(name, "U8", &[content.len()], content.as_bytes());
     }
     safetensors::file(&format!("{{{}}}", entries.join(",")), &data)
+}
+
+/// Name, dtype, width of an element, and shape of a tensor.
+type Form<'a> = (&'a str, &'a str, usize, &'a [usize]);
+
+/// Makes a safetensors file of tensors of zeros. `state` is the content of a tensor that is added with this name.
+fn zeros(tensors: &[Form<'_>], state: Option<(&str, &str)>) -> Vec<u8> {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for (name, dtype, width, shape) in tensors {
+        let length = width * shape.iter().product::<usize>();
+        entries.push((*name, *dtype, shape.to_vec(), vec![0; length]));
+    }
+    entries.extend(state.map(|(name, content)| (name, "U8", vec![content.len()], content.into())));
+    file(&entries)
 }
 
 const GPTQ: [(&str, &str, usize, &[usize]); 3] = [
@@ -157,6 +167,155 @@ fn tensors_that_are_not_in_row_major_order_stay_plain() {
     }
 }
 
+/// Little-endian bytes of `i32` or `u32` numbers.
+fn words(numbers: &[i32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// A tensor that a group may have, in a form that zten does not know, leaves all tensors as they are: values that are computed without
+/// it would be wrong.
+#[test]
+fn values_are_not_computed_without_a_tensor() {
+    let int8: [Form<'_>; 2] = [("p", "I8", 1, &[2, 4]), ("p_scale", "F32", 4, &[2, 1])];
+    let fp8: [Form<'_>; 2] = [("p", "F8_E4M3", 1, &[2, 4]), int8[1]];
+    let bnb8: [Form<'_>; 2] = [("p.weight", "I8", 1, &[2, 3]), ("p.SCB", "F32", 4, &[2])];
+    let forms: [(&[Form<'_>], Form<'_>, bool); 11] = [
+        (&int8, ("p_zero_point", "I8", 1, &[2, 1]), true),
+        (&int8, ("p_zero_point", "I8", 1, &[2]), false),
+        (&int8, ("p_zero_point", "I32", 4, &[2, 1]), false),
+        (&int8, ("p_g_idx", "I32", 4, &[4]), false),
+        (&fp8, ("p_zero_point", "F8_E4M3", 1, &[2, 1]), false),
+        (&fp8, ("p_g_idx", "I32", 4, &[4]), false),
+        (&GPTQ, ("p.g_idx", "I32", 4, &[32]), true),
+        (&GPTQ, ("p.g_idx", "I64", 8, &[32]), false),
+        (&bnb8, ("p.weight_format", "U8", 1, &[]), true),
+        (&bnb8, ("p.weight_format", "U8", 1, &[2]), false),
+        (&bnb8, ("p.weight_format", "F32", 4, &[]), false),
+    ];
+    for (tensors, further, is_known) in forms {
+        assert_eq!(open(zeros(tensors, None)).len(), 1, "{tensors:?}");
+        let count = if is_known { 1 } else { tensors.len() + 1 };
+        assert_eq!(open(zeros(&[tensors, &[further]].concat(), None)).len(), count, "{further:?}");
+    }
+    // compressed-tensors: 8 codes of 4 bits, or 64 codes of 3 bits with 10 codes in each word.
+    let packed = |columns: u8, words: usize| -> [Entry<'static>; 3] {
+        let shape = [[2, 0, 0, 0, 0, 0, 0, 0], [columns, 0, 0, 0, 0, 0, 0, 0]].concat();
+        [
+            ("p_packed", "I32", vec![2, words], vec![0; 8 * words]),
+            ("p_scale", "F32", vec![2, 1], vec![0; 8]),
+            ("p_shape", "I64", vec![2], shape),
+        ]
+    };
+    let (dense, whole) = (packed(8, 1), packed(64, 7));
+    let zero: Entry<'_> = ("p_zero_point", "I32", vec![1, 1], vec![0; 4]);
+    let forms: [(&[Entry<'_>], Entry<'_>, bool); 4] = [
+        (&dense, zero.clone(), true),
+        (&dense, ("p_zero_point", "I8", vec![2, 1], vec![0; 2]), false),
+        (&dense, ("p_g_idx", "I64", vec![8], vec![0; 64]), false),
+        (&whole, zero, false),
+    ];
+    for (tensors, further, is_known) in forms {
+        assert_eq!(open(file(tensors)).len(), 1, "{tensors:?}");
+        let count = if is_known { 1 } else { tensors.len() + 1 };
+        let what = format!("{further:?}");
+        assert_eq!(open(file(&[tensors, &[further]].concat())).len(), count, "{what}");
+    }
+}
+
+/// Old releases of bitsandbytes stored some weights in the order of a kernel, and the number of this order.
+#[test]
+fn weights_in_the_order_of_a_kernel_have_no_values() {
+    for (format, is_usual) in [(0, true), (1, false), (2, false), (3, false)] {
+        let archive = open(file(&[
+            ("p.weight", "I8", vec![1, 2], vec![1, 2]),
+            ("p.SCB", "F32", vec![1], 127_f32.to_le_bytes().into()),
+            ("p.weight_format", "U8", vec![], vec![format]),
+        ]));
+        let values = archive.tensor("p.weight").unwrap().to_f32();
+        assert_eq!(values.ok(), is_usual.then_some(vec![1.0, 2.0]), "{format}");
+    }
+}
+
+/// An order of columns with -1 has not been set, as in compressed-tensors: the columns are in the order of their groups.
+#[test]
+fn an_order_that_has_not_been_set_is_ignored() {
+    let values = |index: Option<Vec<i32>>| {
+        let mut tensors: Vec<Entry<'_>> = vec![
+            ("p_packed", "I32", vec![1, 2], words(&[0x7654_3210, 0x0fed_cba9])),
+            ("p_scale", "F32", vec![1, 2], [1_f32, 0.5].map(f32::to_le_bytes).concat()),
+            ("p_shape", "I32", vec![2], words(&[1, 16])),
+        ];
+        tensors.extend(index.map(|index| ("p_g_idx", "I32", vec![16], words(&index))));
+        let archive = open(file(&tensors));
+        let tensor = archive.tensor("p").unwrap();
+        let values = tensor.to_f32().unwrap();
+        parts_are_those_of_the_whole(&tensor, &values);
+        values
+    };
+    let plain = values(None);
+    assert_eq!((plain[0], plain[8], plain[15]), (-8.0, 0.5, -4.0));
+    assert_eq!(values(Some(vec![-1; 16])), plain);
+    let turned = [vec![1; 8], vec![0; 8]].concat();
+    assert_eq!(values(Some(turned.clone()))[0], -4.0);
+    assert_eq!(values(Some([&turned[..15], &[-1]].concat())), plain);
+}
+
+/// A negative number in `g_idx` of GPTQ counts from the last group, and a number that is no group has no values.
+#[test]
+fn negative_groups_count_from_the_end() {
+    let values = |index: &[i32]| {
+        let archive = open(file(&[
+            ("p.qweight", "I32", vec![4, 8], words(&[0x7654_3210; 32])),
+            ("p.qzeros", "I32", vec![2, 1], words(&[0x7777_7777, 0x1111_1111])),
+            ("p.scales", "F16", vec![2, 8], [[0, 0x3c].repeat(8), [0, 0x40].repeat(8)].concat()),
+            ("p.g_idx", "I32", vec![32], words(index)),
+        ]));
+        let tensor = archive.tensor("p.weight").unwrap();
+        let values = tensor.to_f32().unwrap();
+        parts_are_those_of_the_whole(&tensor, &values);
+        values
+    };
+    let mut index = [[0; 16], [1; 16]].concat();
+    let wanted = values(&index);
+    assert_eq!((wanted[0], wanted[16 * 8]), (-8.0, -4.0));
+    assert_eq!(values(&[[-2; 16], [-1; 16]].concat()), wanted);
+    (index[3], index[20]) = (2, -3);
+    let values = values(&index);
+    for (row, (values, wanted)) in values.chunks(8).zip(wanted.chunks(8)).enumerate() {
+        let is_nan = values.iter().all(|value| value.is_nan());
+        assert!(if matches!(row, 3 | 20) { is_nan } else { values == wanted }, "{row}");
+    }
+}
+
+/// Tensors that known programs store in other forms have no note, and tensors with one number more or less have one.
+#[test]
+fn other_forms_of_known_programs_have_no_note() {
+    // vLLM saves 4-bit codes of 32 inputs and 32 outputs in the order of the kernel Marlin.
+    let marlin = |words: usize| {
+        file(&[
+            ("p.qweight", "I32", vec![2, words], vec![0; 8 * words]),
+            ("p.qzeros", "I32", vec![1, 4], vec![0; 16]),
+            ("p.scales", "F16", vec![1, 32], vec![0; 64]),
+        ])
+    };
+    // vLLM saves the transposes of weights whose rows have scales.
+    let transposed = |scales: usize| {
+        file(&[
+            ("p", "F8_E4M3", vec![8, 20], vec![0; 160]),
+            ("p_scale", "F32", vec![scales, 1], vec![0; 4 * scales]),
+        ])
+    };
+    for (file, notes) in
+        [(marlin(64), 0), (marlin(63), 1), (transposed(20), 0), (transposed(19), 1)]
+    {
+        let archive = Archive::from_bytes(file).unwrap();
+        let report = zten::verify::check(&archive, &mut ());
+        assert_eq!(report.notes().len(), notes);
+        let count = archive.len();
+        assert_eq!(archive.with_conventions().unwrap().len(), count);
+    }
+}
+
 /// A check has the same verdict whether or not the tensors of a group were joined to one tensor of the archive.
 #[test]
 #[cfg(feature = "safetensors")]
@@ -196,17 +355,17 @@ fn checksums_of_all_tensors_are_verified() {
     let arrays = [
         ("p.weight.npy", array("|i1", "(1, 2)", b"WW")),
         ("p.SCB.npy", array("<f4", "(1,)", b"SSSS")),
-        ("p.weight_format.npy", array("|u1", "()", b"F")),
+        ("p.weight_format.npy", array("|u1", "()", b"\0")),
     ];
     let members: Vec<_> = arrays.iter().map(|(name, data)| Member::stored(name, data)).collect();
     let file = Zip::new(&members).bytes();
     let archive = open(file.clone());
     assert_eq!(archive.len(), 1);
     archive.tensor("p.weight").unwrap().to_f32().unwrap();
-    for content in [&b"\nWW"[..], b"\nSSSS", b"\nF"] {
+    for content in [&b"}\nWW"[..], b"}\nSSSS", b"}\n\0"] {
         let mut damaged = file.clone();
         let at = damaged.windows(content.len()).position(|bytes| bytes == content).unwrap();
-        damaged[at + 1] ^= 1;
+        damaged[at + 2] ^= 1;
         let error = open(damaged).tensor("p.weight").unwrap().to_f32().unwrap_err();
         assert_eq!(error.rule(), Some("zip-crc"), "{content:?}");
     }

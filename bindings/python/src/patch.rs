@@ -260,11 +260,6 @@ impl Blamed<'_> {
                     None => CallFailure::from(error).at(py, None),
                 }
             }
-            // A patch may give a bool another value than 0 and 1. The file is to blame, and not the caller.
-            PatchFailure::Output(error) if error.kind() == io::ErrorKind::InvalidData => {
-                let why = write::Inexpressible::file(error.to_string());
-                arrays::raised(py, write::WriteFailure::Inexpressible(why), self.target)
-            }
             PatchFailure::Output(error) => {
                 arrays::raised(py, write::WriteFailure::Output(error), self.target)
             }

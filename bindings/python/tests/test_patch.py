@@ -295,6 +295,11 @@ def test_arrays_that_share_memory(tmp_path: Path) -> None:
     assert base.tobytes() == new.tobytes()
     with pytest.raises(ValueError, match="share a part"):
         zten.patch.update({"one": base, "part": base[10:]}, tmp_path / "p.zt")
+    repeated = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3,), (0,))
+    zten.patch.make({"w": repeated}, {"w": np.arange(3, dtype=np.float32)}, tmp_path / "r.zt")
+    with pytest.raises(ValueError, match="elements of it share their memory"):
+        zten.patch.update({"w": repeated}, tmp_path / "r.zt")
+    assert repeated.tolist() == [0, 0, 0]
     base.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         zten.patch.update({"one": base}, tmp_path / "p.zt")
@@ -405,6 +410,11 @@ def test_tensors_of_torch(tmp_path: Path) -> None:
         zten.patch.make({"w": torch.eye(3).to_sparse()}, {}, tmp_path / "q.zt")
     with pytest.raises(TypeError):
         zten.patch.make({"w": torch.empty(3, device="meta")}, {}, tmp_path / "q.zt")
+    expanded = {"w": torch.zeros(1).expand(3), "x": torch.zeros(2)}
+    zten.patch.make(expanded, {"w": torch.ones(3), "x": torch.ones(2)}, tmp_path / "q.zt")
+    with pytest.raises(ValueError, match="elements of it share their memory"):
+        zten.patch.update(expanded, tmp_path / "q.zt")
+    assert not expanded["w"].any() and not expanded["x"].any()
     views = {"whole": weight, "part": weight[:2]}
     with pytest.raises(ValueError, match="share a part"):
         zten.patch.update(views, tmp_path / "p.zt")

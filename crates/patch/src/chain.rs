@@ -57,8 +57,8 @@ impl<'c, 'a> Chain<'c, 'a> {
     ///
     /// # Errors
     /// `patch-base` if a patch does not follow the patch before it, or does not fit the tensors that it is applied to: a tensor is
-    /// missing or has another type or shape, or a new name is in use already. `patch-record` if the order in a patch does not list
-    /// each tensor once.
+    /// missing or has another type or shape, a new name is in use already, or the order in a patch is that of more or fewer tensors.
+    /// `patch-record` if this order does not list each tensor once.
     pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, PatchFailure> {
         let mut plan = Plan::new(base).map_err(PatchFailure::Old)?;
         let mut result = None;
@@ -333,6 +333,14 @@ impl<'a> Plan<'a> {
             self.names.insert(name, self.slots.len());
             self.slots.push(Some(slot));
         }
+        let ordered = patch.record.order.as_ref().map(Vec::len);
+        let count = self.slots.iter().flatten().count();
+        if let Some(ordered) = ordered.filter(|ordered| *ordered != count) {
+            let sentence = format!(
+                "the result would have {count} tensors, and the result of the patch has {ordered}"
+            );
+            return Err(failure(number, broken(&PATCH_BASE, sentence)));
+        }
         self.order(patch).map_err(|error| PatchFailure::Patch(number, error))
     }
 
@@ -366,16 +374,13 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Puts the tensors into the order that the patch gives.
+    /// Puts the tensors into the order that the patch gives, which has as many positions as there are tensors.
     fn order(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
         let Some(order) = &patch.record.order else { return Ok(()) };
         let wrong =
             || broken(&PATCH_RECORD, "the order does not have the position of each tensor once");
         let mut old: Vec<_> =
             std::mem::take(&mut self.slots).into_iter().flatten().map(Some).collect();
-        if old.len() != order.len() {
-            return Err(wrong());
-        }
         for at in order {
             let at = usize::try_from(*at).ok().and_then(|at| old.get_mut(at));
             let slot = at.and_then(Option::take).ok_or_else(wrong)?;

@@ -1,21 +1,22 @@
 //! The bytes of a result: those of the base, with the changes of each patch.
 
 use sha2::{Digest as _, Sha256 as Hasher};
+use zten::formats::write::Inexpressible;
 use zten::num::u64_from_usize;
 use zten::{Component, DType, Error};
 use zten_report::catalog::{PATCH_BASE, PATCH_FRAME, PATCH_RESULT};
 use zten_report::digests::DigestLine;
 
-use crate::Sha256;
 use crate::chain::{Chain, Delta, ResultTensor, other_result};
 use crate::elements::Elements;
-use crate::failure::{PatchFailure, broken_in, internal, no_memory};
+use crate::failure::{PatchFailure, broken, broken_in, internal, no_memory};
 use crate::frame::{Cursor, Decoder, FRAME};
 use crate::identity::{entry, identity};
 use crate::model::Model;
 use crate::patch::Patch;
 use crate::streams::StreamReader;
 use crate::verify::check_base;
+use crate::{Change, Sha256};
 
 /// The reason why a component was not produced to its end.
 pub(crate) enum Stopped<E> {
@@ -68,7 +69,7 @@ impl<'c, 'a> Producer<'c, 'a> {
             base: chain.base,
             slots: &chain.slots,
             patches,
-            readers: patches.iter().map(|patch| StreamReader::new(&patch.streams)).collect(),
+            readers: patches.iter().map(Patch::reader).collect(),
             decoder: Decoder::default(),
             current: None,
             frame: Vec::new(),
@@ -96,6 +97,10 @@ impl<'c, 'a> Producer<'c, 'a> {
         let Some(chunk) = chunk else { return self.end_component(take) };
         let Some(current) = &mut self.current else { return Ok(()) };
         if current.changes.is_empty() {
+            if current.is_bool && has_other_bools(chunk) {
+                let name = self.slots.get(slot).map_or("", |slot| slot.name);
+                return Err(other_bools(name).into());
+            }
             current.bytes = current.bytes.saturating_add(u64_from_usize(chunk.len()));
             current.hasher.update(chunk);
             return take(chunk).map_err(Stopped::Taker);
@@ -145,14 +150,14 @@ impl<'c, 'a> Producer<'c, 'a> {
         let mut changes = Vec::new();
         for delta in self.slots.get(slot).map(|own| own.deltas.as_slice()).unwrap_or_default() {
             let Some(patch) = self.patches.get(delta.patch) else { continue };
-            let change = patch.record.changed.get(delta.change);
-            if change.is_some_and(|change| change.role == component.role())
-                && let Some(cursor) = patch.cursors.get(delta.change)
+            if let Some(change) = patch.record.changed.get(delta.change)
+                && change.role == component.role()
+                && let Some(begin) = patch.begins.get(delta.change)
             {
                 changes
                     .try_reserve(1)
                     .map_err(|_| PatchFailure::Patch(delta.patch, no_memory()))?;
-                changes.push((*delta, *cursor));
+                changes.push((*delta, Cursor::new(*begin, change.lengths)));
             }
         }
         self.frame.clear();
@@ -165,22 +170,25 @@ impl<'c, 'a> Producer<'c, 'a> {
     /// Applies the changes of all patches to the current frame, and passes the bytes of the frame to `take`.
     fn change<E>(&mut self, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
         let Some(current) = &mut self.current else { return Ok(()) };
-        let mut is_changed = false;
+        let Some(slot) = self.slots.get(current.slot) else { return Ok(()) };
+        let (mut is_changed, mut damage) = (false, None);
         for (delta, cursor) in &mut current.changes {
             let Some(streams) = self.readers.get_mut(delta.patch) else { continue };
-            let name = self.slots.get(current.slot).map(|slot| slot.name.to_owned());
-            let read = self.decoder.frame(current.elements, streams, cursor, &mut self.frame);
-            is_changed |=
-                read.map_err(|error| PatchFailure::Patch(delta.patch, error.about(name, None)))?;
+            match self.decoder.frame(current.elements, streams, cursor, &mut self.frame) {
+                Ok(changes) => is_changed |= changes,
+                Err(error) => {
+                    damage = Some((*delta, error));
+                    break;
+                }
+            }
         }
-        if is_changed
-            && current.is_bool
-            && self.frame.iter().any(|byte| *byte > 1)
-            && let Some((delta, _)) = current.changes.last()
-        {
-            let name = self.slots.get(current.slot).map_or("", |slot| slot.name);
-            let error = broken_in(name, &PATCH_FRAME, "a bool becomes neither 0 nor 1");
-            return Err(PatchFailure::Patch(delta.patch, error).into());
+        if damage.is_none() && current.is_bool && has_other_bools(&self.frame) {
+            let last = current.changes.last().filter(|_| is_changed);
+            let Some((delta, _)) = last else { return Err(other_bools(slot.name).into()) };
+            damage = Some((*delta, broken(&PATCH_FRAME, "a bool becomes neither 0 nor 1")));
+        }
+        if let Some(damage) = damage {
+            return Err(blamed(self.patches, slot, &current.changes, damage).into());
         }
         current.bytes = current.bytes.saturating_add(u64_from_usize(self.frame.len()));
         current.hasher.update(&self.frame);
@@ -197,17 +205,18 @@ impl<'c, 'a> Producer<'c, 'a> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let Some(slot) = self.slots.get(current.slot) else { return Ok(()) };
         for (delta, cursor) in &current.changes {
-            let ended = cursor.finish();
-            let named = |error: Error| error.about(Some(slot.name.to_owned()), None);
-            ended.map_err(|error| PatchFailure::Patch(delta.patch, named(error)))?;
+            if let Err(error) = cursor.finish() {
+                let damage = (*delta, error);
+                return Err(blamed(self.patches, slot, &current.changes, damage).into());
+            }
         }
         let sum = current.hasher.finalize().into();
-        if let Some((delta, _)) = current.changes.last() {
-            let change =
-                |delta: &Delta| self.patches.get(delta.patch)?.record.changed.get(delta.change);
-            if change(delta).is_some_and(|change| change.result != sum) {
-                return Err(self.mismatch(slot, &current.changes).into());
-            }
+        if let Some((delta, _)) = current.changes.last()
+            && change(self.patches, *delta).is_some_and(|change| change.result != sum)
+        {
+            let sentence = "the changed elements do not have the digest that the patch gives";
+            let damage = (*delta, broken(&PATCH_RESULT, sentence));
+            return Err(blamed(self.patches, slot, &current.changes, damage).into());
         }
         let sums = self.sums.get_mut(current.slot);
         let sums = sums.ok_or_else(|| PatchFailure::Old(internal()))?;
@@ -218,37 +227,6 @@ impl<'c, 'a> Producer<'c, 'a> {
             *place = Some((current.bytes, sum));
         }
         Ok(())
-    }
-
-    /// Returns the reason why the component that has these `changes` did not get the digest that its last patch gives: its base has
-    /// other content, or a patch is damaged.
-    fn mismatch(&self, slot: &ResultTensor<'_>, changes: &[(Delta, Cursor)]) -> PatchFailure {
-        let change =
-            |delta: &Delta| self.patches.get(delta.patch)?.record.changed.get(delta.change);
-        let (Some((first, _)), Some((last, _))) = (changes.first(), changes.last()) else {
-            return PatchFailure::Old(internal());
-        };
-        let damaged = |delta: &Delta| {
-            let sentence = "the changed elements do not have the digest that the patch gives";
-            PatchFailure::Patch(delta.patch, broken_in(slot.name, &PATCH_RESULT, sentence))
-        };
-        let (Some(own), Some(component)) =
-            (change(first), change(first).and_then(|own| slot.tensor.component(own.role)))
-        else {
-            return damaged(last);
-        };
-        match digest(&component) {
-            Err(error) => slot.failed(error),
-            Ok(sum) if sum == own.base => damaged(last),
-            Ok(sum) if sum == own.result => {
-                let sentence = "the elements are those of the result of the patch, so the patch was applied already";
-                slot.failed(broken_in(slot.name, &PATCH_BASE, sentence))
-            }
-            Ok(_) => {
-                let sentence = "the elements are not those that the patch was made of";
-                slot.failed(broken_in(slot.name, &PATCH_BASE, sentence))
-            }
-        }
     }
 
     /// Compares the identity of the whole result with the one that the last patch gives. All tensors must have ended.
@@ -271,6 +249,48 @@ impl<'c, 'a> Producer<'c, 'a> {
         check_base(self.base, self.patches)?;
         Err(PatchFailure::Patch(number, other_result(&patch.record.result, &found)))
     }
+}
+
+/// Returns the failure of the tensor `name`, which has bools other than 0 and 1. No file that is written can hold them, and with
+/// other bools a result would not have the identity that the patch gives.
+pub(crate) fn other_bools(name: &str) -> PatchFailure {
+    let sentence = "it has bools other than 0 and 1, which only files of 0.1 can have";
+    PatchFailure::Inexpressible(Inexpressible::tensor(name, sentence))
+}
+
+/// Returns whether bools have other values than 0 and 1.
+pub(crate) fn has_other_bools(bools: &[u8]) -> bool {
+    bools.iter().any(|byte| *byte > 1)
+}
+
+/// Returns the change of a component that `delta` names.
+fn change<'p>(patches: &'p [Patch<'_>], delta: Delta) -> Option<&'p Change<'p>> {
+    patches.get(delta.patch)?.record.changed.get(delta.change)
+}
+
+/// Returns the failure of a component of `slot` to which `changes` could not be applied. `delta` is the change that failed, and
+/// `error` is the error of its patch, which is the failure only if the base is the one that the first patch was made of. The
+/// elements of another base also lead to errors in a valid patch: bools become neither 0 nor 1, and a sparse tensor with another
+/// number of values needs more or fewer frames.
+fn blamed(
+    patches: &[Patch<'_>],
+    slot: &ResultTensor<'_>,
+    changes: &[(Delta, Cursor)],
+    (delta, error): (Delta, Error),
+) -> PatchFailure {
+    let damaged = PatchFailure::Patch(delta.patch, error.about(Some(slot.name.to_owned()), None));
+    let first = changes.first().and_then(|(first, _)| change(patches, *first));
+    let Some(first) = first else { return damaged };
+    let Some(component) = slot.tensor.component(first.role) else { return damaged };
+    let sentence = match digest(&component) {
+        Err(error) => return slot.failed(error),
+        Ok(sum) if sum == first.base => return damaged,
+        Ok(sum) if sum == first.result => {
+            "the elements are those of the result of the patch, so the patch was applied already"
+        }
+        Ok(_) => "the elements are not those that the patch was made of",
+    };
+    slot.failed(broken_in(slot.name, &PATCH_BASE, sentence))
 }
 
 /// Returns the SHA-256 of the decoded bytes of `component`.

@@ -31,27 +31,15 @@ pub(crate) struct Encoder {
     differences: Vec<u64>,
 }
 
-/// The form in which a frame was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FrameForm {
-    Unchanged,
-    /// The number of changed elements.
-    Sparse(usize),
-    Whole,
-}
-
 impl Encoder {
-    /// Appends the frame that changes the bytes `old` into `new` to the streams `out`. `old` and `new` have the same length.
+    /// Appends the frame that changes the bytes `old` into `new`, which differ and have the same length, to the streams `out`. Returns
+    /// the number of changed elements, or 0 if the frame is stored whole.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
         [old, new]: [&[u8]; 2],
         out: &mut StreamWriter,
-    ) -> Result<FrameForm, Error> {
-        if old == new {
-            out.room(Stream::Frames, 1)?.push(UNCHANGED);
-            return Ok(FrameForm::Unchanged);
-        }
+    ) -> Result<usize, Error> {
         self.gaps.clear();
         self.differences.clear();
         let count = old.len().checked_div(elements.width.into()).unwrap_or(0);
@@ -76,7 +64,7 @@ impl Encoder {
                 let plane = new.iter().skip(byte.into()).step_by(elements.width.into());
                 out.room(Stream::Values(byte), count)?.extend(plane);
             }
-            return Ok(FrameForm::Whole);
+            return Ok(0);
         }
         let [low, high, ..] = changed.saturating_sub(1).to_le_bytes();
         out.room(Stream::Frames, 3)?.extend([planes, low, high]);
@@ -85,7 +73,7 @@ impl Encoder {
             let plane = self.differences.iter().map(|own| byte_of(*own, byte));
             out.room(Stream::Differences(byte), changed)?.extend(plane);
         }
-        Ok(FrameForm::Sparse(changed))
+        Ok(changed)
     }
 
     /// Appends the gap before each changed element to `gaps`, and the difference of the element to `differences`.
@@ -174,6 +162,15 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
+    /// Creates a cursor at `next`, from where on the component has as many bytes in each stream as `lengths` says.
+    pub(crate) fn new(next: Positions, lengths: Positions) -> Self {
+        let mut end = next;
+        for (end, length) in end.iter_mut().zip(lengths) {
+            *end = end.saturating_add(length);
+        }
+        Self { next, end }
+    }
+
     /// Checks that all bytes of the component were read.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         if self.next == self.end {

@@ -14,9 +14,10 @@ use zten_report::digests::{self, DigestLine, kind};
 use zten_report::sums::{Of, sum};
 
 use crate::Sha256;
+use crate::content::{has_other_bools, other_bools};
 use crate::elements::Elements;
 use crate::failure::{PatchFailure, internal, no_memory};
-use crate::frame::{Encoder, FRAME, FrameForm, resize};
+use crate::frame::{Encoder, FRAME, resize};
 use crate::identity::{entry, identity};
 use crate::model::{Model, are_equal, encoded};
 use crate::record::{Change, PatchRecord};
@@ -54,8 +55,9 @@ pub struct Summary {
 }
 
 /// Writes the patch that changes `old` into `new` to `sink`. Returns the output of the sink and a summary of the patch. Each model
-/// is read once, with one exception: if `new` lacks tensors of `old`, they may have been renamed, so a tensor that only `new` has
-/// is compared with them by its digest first, and is read again if it has to be stored whole.
+/// is read once, with two exceptions. If `new` lacks tensors of `old`, they may have been renamed, so a tensor that only `new` has
+/// is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not dense are
+/// verified before they are compared.
 ///
 /// # Errors
 /// A model cannot be read or is not valid, the sink fails, or generation 2 of zTensor cannot hold a tensor that is added.
@@ -166,9 +168,18 @@ impl<'m, S: Sink> Maker<'m, S> {
 
     /// Notes the digests of a `tensor` of the old (0) or new (1) model.
     fn note(&mut self, tensor: &Tensor<'m>, sums: &[(u64, Sha256)], side: usize) {
+        for (component, sum) in tensor.components().zip(sums) {
+            self.note_component(&component, *sum, side);
+        }
+    }
+
+    /// Notes the length and digest `sum` of a `component` of the old (0) or new (1) model.
+    fn note_component(&mut self, component: &Component<'m>, sum: (u64, Sha256), side: usize) {
         if let Some(entries) = self.entries.get_mut(side) {
-            let all = tensor.components().zip(sums);
-            entries.extend(all.map(|(component, sum)| entry(tensor.name(), &component, *sum)));
+            entries.push(entry(component.tensor().name(), component, sum));
+        }
+        if side == 1 {
+            self.summary.bytes = self.summary.bytes.saturating_add(sum.0);
         }
     }
 
@@ -208,16 +219,15 @@ impl<'m, S: Sink> Maker<'m, S> {
             )));
         }
         let name = format!("{WHOLE}{}", tensor.name());
-        // In 0.1 any byte that is not 0 is true, and generation 2 knows only 1.
-        let has_other_bools = Cell::new(false);
+        let keeps_bools = Cell::new(true);
         let hashers: Vec<_> = tensor.components().map(|_| (0_u64, Hasher::new())).collect();
         let hashers = RefCell::new(hashers);
         let take = |component: &Component<'_>,
                     chunk: Option<&[u8]>,
                     take: &mut dyn FnMut(&[u8]) -> Result<(), Error>| {
             let Some(chunk) = chunk else { return Ok(()) };
-            if component.dtype() == DType::Bool && chunk.iter().any(|byte| *byte > 1) {
-                has_other_bools.set(true);
+            if component.dtype() == DType::Bool && has_other_bools(chunk) {
+                keeps_bools.set(false);
             }
             let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
             let mut hashers = hashers.borrow_mut();
@@ -237,12 +247,8 @@ impl<'m, S: Sink> Maker<'m, S> {
             ErrorKind::Write => PatchFailure::Output(error.into()),
             _ => PatchFailure::New(error),
         })?;
-        if has_other_bools.get() {
-            let sentence = "it is added or changes more than elements, and generation 2 has no bools other than 0 and 1";
-            return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
-                tensor.name(),
-                sentence,
-            )));
+        if !keeps_bools.get() {
+            return Err(other_bools(tensor.name()));
         }
         let sums = hashers.into_inner().into_iter();
         let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
@@ -300,6 +306,9 @@ impl<'m, S: Sink> Maker<'m, S> {
             if new_frame.is_empty() {
                 break;
             }
+            if new.dtype() == DType::Bool && has_other_bools(new_frame) {
+                return Err(other_bools(new.tensor().name()));
+            }
             bytes = bytes.saturating_add(u64_from_usize(new_frame.len()));
             let is_equal = old_frame == new_frame;
             match &mut hashers {
@@ -319,35 +328,30 @@ impl<'m, S: Sink> Maker<'m, S> {
                     new.update(new_frame);
                 }
             }
-            if new.dtype() == DType::Bool && new_frame.iter().any(|byte| *byte > 1) {
-                let sentence =
-                    "it changes, and has bools other than 0 and 1, which only files of 0.1 have";
-                let name = new.tensor().name();
-                return Err(PatchFailure::Inexpressible(Inexpressible::tensor(name, sentence)));
+            if is_equal {
+                self.streams.unchanged(1).map_err(PatchFailure::of_writing)?;
+                continue;
             }
             let frames = [old_frame.as_slice(), new_frame];
-            let form = self.encoder.frame(elements, frames, &mut self.streams);
-            if let FrameForm::Sparse(count) = form.map_err(PatchFailure::of_writing)? {
-                self.summary.elements = self.summary.elements.saturating_add(u64_from_usize(count));
-            }
+            let count = self.encoder.frame(elements, frames, &mut self.streams);
+            let count = u64_from_usize(count.map_err(PatchFailure::of_writing)?);
+            self.summary.elements = self.summary.elements.saturating_add(count);
             self.streams.flush(&mut self.writer, false).map_err(PatchFailure::of_writing)?;
         }
         let is_changed = hashers.is_some();
         let [base, result]: [Sha256; 2] =
             hashers.unwrap_or([common.clone(), common]).map(|own| own.finalize().into());
-        let (old_tensor, new_tensor) = (old.tensor(), new.tensor());
-        let [old_entries, new_entries] = &mut self.entries;
-        old_entries.push(entry(old_tensor.name(), old, (bytes, base)));
-        new_entries.push(entry(new_tensor.name(), new, (bytes, result)));
-        self.summary.bytes = self.summary.bytes.saturating_add(bytes);
+        self.note_component(old, (bytes, base), 0);
+        self.note_component(new, (bytes, result), 1);
         if is_changed {
             let mut lengths = self.streams.lengths();
             for (length, before) in lengths.iter_mut().zip(before) {
                 *length = length.saturating_sub(before);
             }
-            let (name, role) = (new_tensor.name(), new.role());
+            let (tensor, role) = (new.tensor(), new.role());
+            let name = tensor.name();
             self.record.changed.push(Change { name, role, kind: "", base, result, lengths });
-            self.kinds.push(kind(&new_tensor, new));
+            self.kinds.push(kind(&tensor, new));
         }
         Ok(is_changed)
     }

@@ -1,6 +1,6 @@
 //! Reading patches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use zten::attributes::Attributes;
 use zten::manifest::Manifest;
@@ -12,7 +12,7 @@ use zten_report::catalog::{PATCH_FILE, PATCH_RECORD, PATCH_STREAM};
 use crate::failure::{broken, no_memory};
 use crate::model::Model;
 use crate::record::{ATTRIBUTES, Change, KEY, PatchRecord};
-use crate::streams::{PatchTensor, Positions, Streams, part};
+use crate::streams::{PatchTensor, Positions, StreamReader, Streams, part};
 use crate::{Sha256, frame::Cursor};
 
 /// An open patch. Its description has been checked, and its streams have as many bytes as the changes need. The content of the
@@ -20,8 +20,8 @@ use crate::{Sha256, frame::Cursor};
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
     pub(crate) record: PatchRecord<'a>,
-    /// The positions in the streams of each change of the record.
-    pub(crate) cursors: Vec<Cursor>,
+    /// The positions in the streams where the bytes of each change of the record begin.
+    pub(crate) begins: Vec<Positions>,
     /// The whole tensors under their own names.
     pub(crate) whole: Vec<(&'a str, Tensor<'a>)>,
     pub(crate) streams: Streams<'a>,
@@ -48,12 +48,12 @@ impl<'a> Patch<'a> {
         let attributes = read_attributes(&all)?;
         let mut streams = Streams::new();
         let mut whole = Vec::new();
-        let mut chunks = HashMap::new();
-        chunks.try_reserve(model.tensors.len()).map_err(|_| no_memory())?;
+        let mut chunks = Vec::new();
         for tensor in &model.tensors {
             match part(tensor.name()) {
                 Some(PatchTensor::Chunk { ordinal, number }) => {
-                    chunks.insert((ordinal, number), tensor);
+                    chunks.try_reserve(1).map_err(|_| no_memory())?;
+                    chunks.push((ordinal, number, tensor));
                 }
                 Some(PatchTensor::Whole(name)) => {
                     whole.try_reserve(1).map_err(|_| no_memory())?;
@@ -67,15 +67,19 @@ impl<'a> Patch<'a> {
                 }
             }
         }
-        let mut keys: Vec<_> = chunks.into_iter().collect();
-        keys.sort_unstable_by_key(|(key, _)| *key);
-        for ((ordinal, number), tensor) in keys {
+        chunks.sort_unstable_by_key(|(ordinal, number, _)| (*ordinal, *number));
+        for (ordinal, number, tensor) in chunks {
             streams.add(tensor, ordinal, number)?;
         }
         whole.sort_unstable_by_key(|(name, _)| (name.len(), *name));
         check_names(&record, &whole)?;
-        let cursors = cursors(&record.changed, &streams)?;
-        Ok(Self { record, cursors, whole, streams, attributes, model })
+        let begins = begins(&record.changed, &streams)?;
+        Ok(Self { record, begins, whole, streams, attributes, model })
+    }
+
+    /// Returns a new reader of the streams.
+    pub(crate) fn reader(&self) -> StreamReader<'_, 'a> {
+        StreamReader::new(&self.streams, self.model.verifier.clone())
     }
 
     /// Returns the identity of the tensors that the patch was made of.
@@ -159,22 +163,19 @@ fn check_names(record: &PatchRecord<'_>, whole: &[(&str, Tensor<'_>)]) -> Result
     }
 }
 
-/// Returns where the bytes of each change are. They follow each other in the order of the changes, and fill the streams.
-fn cursors(changed: &[Change<'_>], streams: &Streams<'_>) -> Result<Vec<Cursor>, Error> {
-    let mut cursors = Vec::new();
-    cursors.try_reserve_exact(changed.len()).map_err(|_| no_memory())?;
-    let mut next: Positions = Positions::default();
+/// Returns the positions in the streams where the bytes of each change begin. The bytes of the changes follow each other in the order
+/// of `changed`, and fill the streams.
+fn begins(changed: &[Change<'_>], streams: &Streams<'_>) -> Result<Vec<Positions>, Error> {
+    let mut begins = Vec::new();
+    begins.try_reserve_exact(changed.len()).map_err(|_| no_memory())?;
+    let mut next = Positions::default();
     for change in changed {
-        let mut end = next;
-        for (end, length) in end.iter_mut().zip(change.lengths) {
-            *end = end.saturating_add(length);
-        }
-        cursors.push(Cursor { next, end });
-        next = end;
+        begins.push(next);
+        next = Cursor::new(next, change.lengths).end;
     }
     if next != streams.lengths() {
         let sentence = "the streams have more or fewer bytes than the changes need";
         return Err(broken(&PATCH_STREAM, sentence));
     }
-    Ok(cursors)
+    Ok(begins)
 }

@@ -1,6 +1,7 @@
 //! The description of the changes: the attribute `zten.patch` of a patch.
 
 use std::collections::HashSet;
+use std::hash::Hash;
 
 use zten::Error;
 use zten::attributes::{Array, Attributes, Encoder, Item, Map, Value};
@@ -64,10 +65,11 @@ fn wrong(why: &str) -> Error {
 impl<'a> PatchRecord<'a> {
     /// Reads the record in the attributes of a file.
     pub(crate) fn read(attributes: &Attributes<'a>) -> Result<Self, Error> {
-        let not_a_patch =
-            || broken(&PATCH_FILE, "this is not a patch: the file has no attribute zten.patch");
-        let item = attributes.item(KEY).ok_or_else(not_a_patch)?;
-        let Value::Map(map) = item.value() else { return Err(not_a_patch()) };
+        let Some(Value::Map(map)) = attributes.item(KEY).map(|item| item.value()) else {
+            let sentence =
+                "this is not a patch: the file has no attribute zten.patch that is a map";
+            return Err(broken(&PATCH_FILE, sentence));
+        };
         match entry(&map, "version") {
             Some(Value::Uint(VERSION)) => {}
             Some(Value::Uint(version)) => {
@@ -78,17 +80,39 @@ impl<'a> PatchRecord<'a> {
         }
         let mut record = Self::default();
         let mut required = 0_u32;
+        // A name is noted before it is stored, so a list that repeats one name millions of times takes no memory.
+        let (mut components, mut old_names, mut new_names) =
+            (HashSet::new(), HashSet::new(), HashSet::new());
         for (key, item) in map {
-            let key = text(&item_value(&key)).ok_or_else(|| wrong("has a key that is not text"))?;
+            let key = text(&key.value()).ok_or_else(|| wrong("has a key that is not text"))?;
             let value = item.value();
             match key {
                 "version" => {}
                 "base" => record.base = digest(&value)?,
                 "result" => record.result = digest(&value)?,
                 "format" => record.format = required_text(&value)?,
-                "changed" => record.changed = list(&value, Change::read)?,
-                "removed" => record.removed = list(&value, |item| required_text(&item.value()))?,
-                "renamed" => record.renamed = list(&value, pair)?,
+                "changed" => {
+                    record.changed = list(&value, |item| {
+                        let change = Change::read(item)?;
+                        once(&mut components, (change.name, change.role), change.name)?;
+                        Ok(change)
+                    })?;
+                }
+                "removed" => {
+                    record.removed = list(&value, |item| {
+                        let name = required_text(&item.value())?;
+                        once(&mut old_names, name, name)?;
+                        Ok(name)
+                    })?;
+                }
+                "renamed" => {
+                    record.renamed = list(&value, |item| {
+                        let [old, new] = pair(item)?;
+                        once(&mut old_names, old, old)?;
+                        once(&mut new_names, new, new)?;
+                        Ok([old, new])
+                    })?;
+                }
                 "order" => record.order = Some(list(&value, position)?),
                 _ => {
                     return Err(wrong(&format!(
@@ -103,30 +127,7 @@ impl<'a> PatchRecord<'a> {
         if required != 7 {
             return Err(wrong("lacks a key"));
         }
-        record.check()?;
         Ok(record)
-    }
-
-    /// Checks that no component is changed twice, that no tensor is removed or renamed twice, and that no two tensors get the same
-    /// new name.
-    fn check(&self) -> Result<(), Error> {
-        let twice = |name: &str| wrong(&format!("names {} twice", zten::escape::quoted(name)));
-        let mut seen = HashSet::new();
-        seen.try_reserve(self.changed.len()).map_err(|_| no_memory())?;
-        if let Some(change) = self.changed.iter().find(|own| !seen.insert((own.name, own.role))) {
-            return Err(twice(change.name));
-        }
-        for new in [0_usize, 1] {
-            let mut seen = HashSet::new();
-            let removed = self.removed.iter().copied().filter(|_| new == 0);
-            let renamed = self.renamed.iter().filter_map(|names| names.get(new).copied());
-            let most = self.removed.len().saturating_add(self.renamed.len());
-            seen.try_reserve(most).map_err(|_| no_memory())?;
-            if let Some(name) = removed.chain(renamed).find(|name| !seen.insert(*name)) {
-                return Err(twice(name));
-            }
-        }
-        Ok(())
     }
 
     /// Returns the attributes of a patch with this record, whose result has `attributes` if they change.
@@ -183,7 +184,7 @@ impl<'a> Change<'a> {
         let [mut name, mut role, mut kind] = [None; 3];
         for (key, item) in map {
             let value = item.value();
-            match text(&item_value(&key)) {
+            match text(&key.value()) {
                 Some("name") => name = Some(required_text(&value)?),
                 Some("role") => role = Some(required_text(&value)?),
                 Some("kind") => kind = Some(required_text(&value)?),
@@ -222,8 +223,13 @@ impl<'a> Change<'a> {
     }
 }
 
-fn item_value<'a>(item: &Item<'a>) -> Value<'a> {
-    item.value()
+/// Adds `key` to `seen`. Fails if `seen` has it already: the record then repeats `name`.
+fn once<T: Eq + Hash>(seen: &mut HashSet<T>, key: T, name: &str) -> Result<(), Error> {
+    seen.try_reserve(1).map_err(|_| no_memory())?;
+    if seen.insert(key) {
+        return Ok(());
+    }
+    Err(wrong(&format!("names {} twice", zten::escape::quoted(name))))
 }
 
 /// Returns the value of `key` in `map`.
@@ -261,12 +267,13 @@ fn array<'a>(value: &Value<'a>) -> Result<Array<'a>, Error> {
 /// Reads all items of an array.
 fn list<'a, T>(
     value: &Value<'a>,
-    read: impl Fn(&Item<'a>) -> Result<T, Error>,
+    mut read: impl FnMut(&Item<'a>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let mut all = Vec::new();
     for item in array(value)? {
+        let item = read(&item)?;
         all.try_reserve(1).map_err(|_| no_memory())?;
-        all.push(read(&item)?);
+        all.push(item);
     }
     Ok(all)
 }

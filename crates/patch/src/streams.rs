@@ -1,6 +1,7 @@
 //! The streams of a patch, and the chunks in which a patch holds them.
 
 use zten::num::u64_from_usize;
+use zten::verify::Verifier;
 use zten::write::{Level, NewObject, Sink, Writer};
 use zten::{Component, DType, Error, Layout, Tensor};
 use zten_report::catalog::{PATCH_FRAME, PATCH_STREAM};
@@ -73,19 +74,22 @@ pub(crate) struct StreamWriter {
     pending: [Vec<u8>; STREAMS],
     /// The number of chunks of each stream that have been written.
     chunks: [u64; STREAMS],
-    /// The number of bytes that each stream has got.
-    lengths: Positions,
     level: Level,
 }
 
 impl StreamWriter {
     pub(crate) fn new(level: Level) -> Self {
-        Self { pending: Default::default(), chunks: [0; STREAMS], lengths: [0; STREAMS], level }
+        Self { pending: Default::default(), chunks: [0; STREAMS], level }
     }
 
     /// Returns the number of bytes that each stream has got.
     pub(crate) fn lengths(&self) -> Positions {
-        self.lengths
+        let mut all = Positions::default();
+        for ((length, chunks), pending) in all.iter_mut().zip(self.chunks).zip(&self.pending) {
+            let written = chunks.saturating_mul(u64_from_usize(CHUNK));
+            *length = written.saturating_add(u64_from_usize(pending.len()));
+        }
+        all
     }
 
     /// Returns the bytes of `stream` that are not written yet, with room for `more` bytes, which the caller appends.
@@ -103,15 +107,13 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Writes all complete chunks to `writer`, and updates the lengths of the streams. If `ends` is true, also writes the last,
-    /// incomplete chunk of each stream.
+    /// Writes all complete chunks to `writer`. If `ends` is true, also writes the last, incomplete chunk of each stream.
     pub(crate) fn flush<S: Sink>(
         &mut self,
         writer: &mut Writer<S>,
         ends: bool,
     ) -> Result<(), Error> {
-        let all = self.pending.iter_mut().zip(&mut self.chunks).zip(&mut self.lengths);
-        for (((pending, chunks), length), name) in all.zip(NAMES) {
+        for ((pending, chunks), name) in self.pending.iter_mut().zip(&mut self.chunks).zip(NAMES) {
             while pending.len() >= CHUNK || ends && !pending.is_empty() {
                 let length = pending.len().min(CHUNK);
                 let (chunk, _) = pending.split_at(length);
@@ -122,8 +124,6 @@ impl StreamWriter {
                 pending.drain(..length);
                 *chunks = chunks.saturating_add(1);
             }
-            let written = chunks.saturating_mul(u64_from_usize(CHUNK));
-            *length = written.saturating_add(u64_from_usize(pending.len()));
         }
         Ok(())
     }
@@ -211,6 +211,9 @@ impl<'a> Streams<'a> {
 #[derive(Debug)]
 pub(crate) struct StreamReader<'p, 'a> {
     streams: &'p Streams<'a>,
+    /// Bounds the bytes of all chunks that are read. Components are read in the order of the result. If a patch lists them in another
+    /// order, a chunk is read again for each of them, and the work could be the number of components times the size of a chunk.
+    verifier: Verifier,
     held: [DecodedChunk; STREAMS],
 }
 
@@ -223,8 +226,9 @@ struct DecodedChunk {
 }
 
 impl<'p, 'a> StreamReader<'p, 'a> {
-    pub(crate) fn new(streams: &'p Streams<'a>) -> Self {
-        Self { streams, held: Default::default() }
+    /// Creates a reader of `streams`, whose bytes count against the limit of `verifier`.
+    pub(crate) fn new(streams: &'p Streams<'a>, verifier: Verifier) -> Self {
+        Self { streams, verifier, held: Default::default() }
     }
 
     /// Returns the bytes of `stream` at `position` to the end of their chunk: at least one.
@@ -240,7 +244,7 @@ impl<'p, 'a> StreamReader<'p, 'a> {
             let chunk =
                 chunks.zip(at).and_then(|(chunks, at)| chunks.get(at)).ok_or_else(beyond)?;
             held.number = None;
-            held.read(chunk)?;
+            held.read(chunk, &mut self.verifier)?;
             held.number = Some(number);
         }
         let within = usize::try_from(within).unwrap_or(usize::MAX);
@@ -249,14 +253,15 @@ impl<'p, 'a> StreamReader<'p, 'a> {
 }
 
 impl DecodedChunk {
-    /// Decodes and verifies `chunk`, whose length was checked.
-    fn read(&mut self, chunk: &Component<'_>) -> Result<(), Error> {
+    /// Decodes and verifies `chunk`, whose length was checked, and counts its bytes in `verifier`.
+    fn read(&mut self, chunk: &Component<'_>, verifier: &mut Verifier) -> Result<(), Error> {
         let mut reader = chunk.reader()?;
         self.bytes.clear();
         while let Some(bytes) = reader.next_chunk()? {
             if self.bytes.len().saturating_add(bytes.len()) > CHUNK {
                 return Err(broken(&PATCH_STREAM, "a chunk is longer than its shape says"));
             }
+            verifier.count_bytes(chunk, u64_from_usize(bytes.len()))?;
             self.bytes.try_reserve(bytes.len()).map_err(|_| no_memory())?;
             self.bytes.extend_from_slice(bytes);
         }

@@ -3,13 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use zten::DType;
 use zten::formats::write::Inexpressible;
-use zten_report::catalog::PATCH_RESULT;
 
 use crate::chain::{Chain, ResultTensor};
 use crate::content::Producer;
-use crate::failure::{PatchFailure, broken_in, no_memory};
+use crate::failure::{PatchFailure, no_memory};
 
 /// A function that takes changed elements: the name of the tensor, an offset in it, and the bytes from this offset on.
 pub type WriteFn<'w> = dyn FnMut(&str, u64, &[u8]) -> io::Result<()> + 'w;
@@ -73,27 +71,9 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     /// Computes the result without writing it, and compares all digests. The base is read once.
     ///
     /// # Errors
-    /// The errors of [`Chain::dry_run`]; `patch-result` if a patch gives a bool a value other than 0 and 1, which the writer of a
-    /// file would reject.
+    /// The errors of [`Chain::dry_run`].
     pub fn check(&self) -> Result<(), PatchFailure> {
-        let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
-        for (number, slot) in self.chain.slots.iter().enumerate() {
-            let (is_bool, mut has_other) = (slot.tensor.dtype() == DType::Bool, false);
-            let mut take = |bytes: &[u8]| {
-                has_other |= is_bool && bytes.iter().any(|byte| *byte > 1);
-                Ok(())
-            };
-            let read = self.chain.read(number, (&mut producer, &mut verifiers), &mut take);
-            read.map_err(PatchFailure::of_writer)?;
-            if let (true, Some(last)) = (has_other, slot.deltas.last()) {
-                let sentence = "a bool gets a value other than 0 and 1";
-                return Err(PatchFailure::Patch(
-                    last.patch,
-                    broken_in(slot.name, &PATCH_RESULT, sentence),
-                ));
-            }
-        }
-        producer.finish()
+        self.chain.dry_run()
     }
 
     /// Computes the elements of each tensor that changes, and passes them to `write`: the name of the tensor, an offset, and the

@@ -3,8 +3,8 @@
 use std::io::Cursor;
 
 use zten::formats::write::WrittenFormat;
-use zten::write::{Encoded, WriteOptions, Writer};
-use zten::{Archive, DType, Generation, InMemory, OpenOptions};
+use zten::write::{Encoded, NewObject, WriteOptions, Writer};
+use zten::{Archive, DType, Generation, InMemory, Limits, OpenOptions};
 use zten_patch::{Chain, Model, Patch, PatchFailure, Settings, make, verify};
 
 type File = Archive<InMemory<Vec<u8>>>;
@@ -259,6 +259,102 @@ fn other_bases_are_rejected() {
     rejected(&old[..1]);
     let more = [&old[..], &[tensor("c", DType::U8, &[1], &mut random)]].concat();
     rejected(&more);
+}
+
+/// Returns a file of one sparse matrix of 4 rows and 4 columns, with `values` in its first row.
+fn sparse(values: &[f32]) -> File {
+    let nnz = u64::try_from(values.len()).unwrap();
+    let [indptr, indices] = [vec![0, nnz, nnz, nnz, nnz], (0..nnz).collect()]
+        .map(|all| all.iter().flat_map(|own| own.to_le_bytes()).collect::<Vec<_>>());
+    let values: Vec<_> = values.iter().flat_map(|own| own.to_le_bytes()).collect();
+    let options = WriteOptions::default().generation(Generation::V2);
+    let mut writer = Writer::new(Vec::new(), &options).unwrap();
+    let object = NewObject::sparse_csr("s", &[4, 4], DType::F32, nnz);
+    let parts: [(&str, &[u8]); 3] =
+        [("indptr", &indptr), ("values", &values), ("indices", &indices)];
+    writer.add_object(&object, &parts).unwrap();
+    Archive::from_bytes(writer.finish().unwrap()).unwrap()
+}
+
+/// A valid patch leads to impossible elements if its base is another: the base is to blame, and not the patch.
+#[test]
+fn frames_that_do_not_fit_another_base_are_not_errors_of_the_patch() {
+    let bools = |bytes: &[u8]| {
+        let shape = vec![u64::try_from(bytes.len()).unwrap()];
+        let (name, dtype, bytes) = ("b".to_owned(), DType::Bool, bytes.to_vec());
+        file(&[Tensor { name, dtype, shape, bytes }], Generation::V2, &[])
+    };
+    let why = |base: &File, patch: &File| {
+        let result = apply(base, &[patch], WrittenFormat::ZTensor);
+        let Err(PatchFailure::Old(error)) = result else { panic!("{result:?}") };
+        assert_eq!(error.rule(), Some("patch-base"), "{error}");
+        error.to_string()
+    };
+    for (old, new) in [([0, 0, 1], [1, 0, 1]), ([1, 0, 1], [0, 0, 1])] {
+        let (old, new) = (bools(&old), bools(&new));
+        let made = patch(&old, &new);
+        assert!(apply(&old, &[&made], WrittenFormat::ZTensor).is_ok());
+        assert!(why(&new, &made).contains("was applied already"));
+    }
+    let made = patch(&bools(&[0, 0, 1]), &bools(&[1, 0, 1]));
+    assert!(why(&bools(&[1, 1, 1]), &made).contains("not those that the patch was made of"));
+    // A base with one more tensor than the order of the patch has.
+    let old = [("a", 1), ("b", 2)].map(|(name, byte)| Tensor {
+        name: name.to_owned(),
+        dtype: DType::U8,
+        shape: vec![1],
+        bytes: vec![byte],
+    });
+    let [mut new, mut more] = [old.to_vec(), old.to_vec()];
+    new.reverse();
+    more.push(Tensor { name: "c".to_owned(), ..old[0].clone() });
+    let [old, new, more] = [&old[..], &new, &more].map(|own| file(own, Generation::V1_2, &[]));
+    let made = patch(&old, &new);
+    assert!(apply(&old, &[&made], WrittenFormat::ZTensor).is_ok());
+    assert!(why(&more, &made).contains("3 tensors"));
+    // The type and shape of a sparse tensor do not say how many values it has.
+    let made = patch(&sparse(&[1.0, 2.0]), &sparse(&[1.0, 3.0]));
+    assert!(apply(&sparse(&[1.0, 2.0]), &[&made], WrittenFormat::ZTensor).is_ok());
+    for other in [&[1.0][..], &[1.0, 2.0, 3.0], &[]] {
+        why(&sparse(other), &made);
+    }
+}
+
+/// The components of a base whose tensors have another order than the patch need chunks of streams again and again. The bytes of all
+/// chunks that are read are limited.
+#[test]
+fn chunks_that_are_read_again_count_against_the_limit() {
+    let mut random = fastrand::Rng::with_seed(9);
+    let mut ordered = vec![tensor("big", DType::U8, &[1 << 20], &mut random)];
+    ordered.extend((0..20).map(|at| tensor(&format!("t{at:02}"), DType::U8, &[8], &mut random)));
+    let (even, odd): (Vec<_>, Vec<_>) =
+        ordered[1..].iter().cloned().enumerate().partition(|(at, _)| at % 2 == 0);
+    // The bytes of `big` fill the rest of the first chunk, and those of the tensors after it are in the second one.
+    let mut apart: Vec<_> = even.into_iter().map(|(_, own)| own).collect();
+    apart.push(ordered[0].clone());
+    apart.extend(odd.into_iter().map(|(_, own)| own));
+    let inverted = |all: &[Tensor]| -> Vec<_> {
+        let invert = |own: &Tensor| Tensor {
+            bytes: own.bytes.iter().map(|byte| !byte).collect(),
+            ..own.clone()
+        };
+        all.iter().map(invert).collect()
+    };
+    let as_file = |all: &[Tensor]| file(all, Generation::V1_2, &[]);
+    let made = patch(&as_file(&apart), &as_file(&inverted(&apart)));
+    let apply = |base: &[Tensor], total: u64| {
+        let limits = Limits::default().with_decoded_total(total);
+        let options = OpenOptions::default().limits(limits);
+        let made = options.from_bytes(made.bytes().to_vec()).unwrap();
+        let base = as_file(base);
+        let (base, patches) = (model(&base), [opened(&made)]);
+        Chain::new(&base, &patches).unwrap().dry_run()
+    };
+    apply(&apart, 8 << 20).unwrap();
+    let failed = apply(&ordered, 8 << 20);
+    let Err(PatchFailure::Patch(0, error)) = failed else { panic!("{failed:?}") };
+    assert_eq!(error.rule(), Some("limit-decoded-total"), "{error}");
+    apply(&ordered, 64 << 20).unwrap();
 }
 
 #[test]

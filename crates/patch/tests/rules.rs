@@ -3,9 +3,10 @@
 use sha2::{Digest as _, Sha256};
 use zten::verify::Verifier;
 use zten::write::WriteOptions;
-use zten::{Archive, Generation, InMemory};
-use zten_patch::{Chain, Model, Patch, PatchFailure};
+use zten::{Archive, DType, Generation, InMemory};
+use zten_patch::{Chain, Model, Patch, PatchFailure, Settings, make};
 use zten_report::sums::{Of, entries, identity, sum};
+use zten_testkit::corpus;
 use zten_testkit::oracles::{HandChange, HandPatch};
 
 type File = Archive<InMemory<Vec<u8>>>;
@@ -91,6 +92,10 @@ fn apply(patch: &HandPatch, base: &File) -> Result<Vec<f32>, String> {
     Ok(result.tensor("w").unwrap().to_vec().unwrap())
 }
 
+fn model(file: &File) -> Model<'_> {
+    Model::new(file.manifest(), file).unwrap()
+}
+
 /// Returns the bytes of a tensor of the patch.
 fn bytes<'p>(patch: &'p mut HandPatch, name: &str) -> &'p mut Vec<u8> {
     &mut patch.tensors.iter_mut().find(|(own, _)| own == name).unwrap().1
@@ -150,7 +155,8 @@ const CASES: &[Case] = &[
         own.tensors.push(("tensor/w".to_owned(), vec![1]));
     }),
     ("an order with a position twice", "patch-record", |own| own.order = Some(vec![0, 0])),
-    ("an order that is short", "patch-record", |own| own.order = Some(vec![0])),
+    // The base could have another number of tensors.
+    ("an order that is short", "patch-base", |own| own.order = Some(vec![0])),
     ("an order of a tensor that is not there", "patch-record", |own| own.order = Some(vec![0, 2])),
     ("a tensor of no kind", "patch-stream", |own| own.tensors.push(("w".to_owned(), vec![1]))),
     ("a stream of no kind", "patch-stream", |own| {
@@ -192,6 +198,7 @@ const CASES: &[Case] = &[
         let n = HandChange {
             name: "n".to_owned(),
             kind: "bool[1]".to_owned(),
+            base: Sha256::digest([1]).to_vec(),
             lengths: vec![3, 1, 1],
             ..own.changed[0].clone()
         };
@@ -231,6 +238,55 @@ fn each_rule_is_broken_alone() {
         let mut patch = valid();
         break_it(&mut patch);
         assert_eq!(apply(&patch, &base), Err((*rule).to_owned()), "{what}");
+    }
+}
+
+/// Files of 0.1 may have any byte for true. A file that is written has 1 instead, and so another identity.
+#[test]
+fn bools_other_than_0_and_1_have_no_patch() {
+    let bytes = std::fs::read(corpus().join("accept/0.1.0/dense_all.zt")).unwrap();
+    let file: File = Archive::from_bytes(bytes.clone()).unwrap();
+    let bools = file.tensors().find(|own| own.dtype() == DType::Bool).unwrap();
+    let offset = bools.component("data").unwrap().extent().offset();
+    let mut bytes = bytes;
+    bytes[usize::try_from(offset).unwrap()] = 2;
+    let other: File = Archive::from_bytes(bytes).unwrap();
+    let made =
+        |old: &File, new: &File| make(&model(old), &model(new), Vec::new(), &Settings::default());
+    made(&other, &file).unwrap();
+    for old in [&file, &other] {
+        let failed = made(old, &other);
+        assert!(matches!(failed, Err(PatchFailure::Inexpressible(_))), "{failed:?}");
+    }
+    // A patch that changes nothing.
+    let identity = identity_of(&other);
+    let patch = HandPatch { base: identity.clone(), result: identity, ..HandPatch::default() };
+    let patch = Archive::from_bytes(patch.file()).unwrap();
+    let base = model(&other);
+    let patches = [Patch::open(patch.manifest(), &patch).unwrap()];
+    let chain = Chain::new(&base, &patches).unwrap();
+    let failed = chain.write_ztensor(Vec::new(), &WriteOptions::default());
+    assert!(matches!(failed, Err(PatchFailure::Inexpressible(_))), "{failed:?}");
+}
+
+/// A record that repeats an empty name a million times has a byte for each. Reading it takes no memory in proportion.
+#[test]
+fn repeated_names_take_no_memory() {
+    let repeated = |own: &mut HandPatch, which: usize| match which {
+        0 => own.removed = vec![String::new(); 1 << 20],
+        _ => own.renamed = vec![[String::new(), String::new()]; 1 << 20],
+    };
+    for which in [0, 1] {
+        let mut patch = valid();
+        repeated(&mut patch, which);
+        let bytes = Archive::from_bytes(patch.file()).unwrap();
+        let mut opened = None;
+        let heap = allocation_counter::measure(|| {
+            opened = Some(Patch::open(bytes.manifest(), &bytes).map(drop));
+        });
+        let error = opened.unwrap().unwrap_err();
+        assert_eq!(error.rule(), Some("patch-record"));
+        assert!(heap.bytes_max < 64 << 10, "{} bytes", heap.bytes_max);
     }
 }
 

@@ -4,12 +4,12 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::super::plan::Number;
+use super::super::plan::{Number, row_of};
 use super::super::{Convention, QuantizedForm};
 use super::state::is_object;
 use super::{Anchor, Contradiction, Finder, MOST_STATE, find_with};
 use crate::element::{ByteOrder, DType};
-use crate::error::{Error, OutOfMemory, text};
+use crate::error::{Error, Location, OutOfMemory, text};
 use crate::escape::Short;
 use crate::index::{Finding, QuantizedRules};
 use crate::manifest::{Component, ManifestRef, Tensor};
@@ -19,24 +19,9 @@ use crate::rules::Row;
 /// The tensors of a file whose content a check examines while it reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// The ordinal of each tensor to examine, and what to look for in one of its components; in ascending order of the ordinals. Only
-    /// a tensor that is a group has several probes.
-    probes: Vec<(u32, Probed)>,
-}
-
-/// A probe of one component.
-#[derive(Clone, Copy, Debug)]
-struct Probed {
-    /// The role of the component in a tensor that is a group, or `None` for the only component of a tensor.
-    role: Option<&'static str>,
-    probe: Probe,
-}
-
-impl Probed {
-    /// Returns whether this is a probe of `component`.
-    fn is_of(&self, component: &Component<'_>) -> bool {
-        self.role.is_none_or(|role| role == component.role())
-    }
+    /// The location of each component to examine, and what to look for in it; in ascending order of the ordinals of tensors. Only a
+    /// tensor that is a group has several probes.
+    probes: Vec<(Location, Probe)>,
 }
 
 /// What is looked for in the content of a component.
@@ -71,6 +56,17 @@ impl Notes {
     pub(crate) fn all(&self) -> &[Finding] {
         &self.0
     }
+}
+
+/// Returns what to look for in the tensor of a group that has the role `role` and the dtype `dtype`. The values of the group have the
+/// form `form` and the shape `shape`.
+fn probe(form: QuantizedForm, shape: &[u64], role: &str, dtype: DType) -> Option<Probe> {
+    if form.convention == Convention::Gptq && role == "g_idx" {
+        let inputs = shape.first().copied().unwrap_or_default();
+        return Some(Probe::Index { groups: inputs.div_ceil(form.group_size.max(1)) });
+    }
+    let is_scale = scales(form.convention).contains(&role);
+    Some(Probe::Scales(number(form.convention, dtype).filter(|_| is_scale)?))
 }
 
 /// Returns the type of the scales of a group of `convention` whose dtype is `dtype`, if not every number of the type is finite.
@@ -137,69 +133,37 @@ impl Gate {
             Ok(())
         })?;
         for group in groups {
-            let tensor = |ordinal: u32| manifest.object(ordinal);
-            let size = group.form.group_size.max(1);
             for (role, ordinal) in &group.members {
-                let Some(tensor) = tensor(*ordinal) else { continue };
-                if *role == "g_idx" && group.form.convention == Convention::Gptq {
-                    let inputs = group.shape.first().copied().unwrap_or_default();
-                    gate.add(&tensor, Probe::Index { groups: inputs.div_ceil(size) })?;
-                }
-                if !scales(group.form.convention).contains(role) {
-                    continue;
-                }
-                if let Some(number) = number(group.form.convention, tensor.dtype()) {
-                    gate.add(&tensor, Probe::Scales(number))?;
+                let Some(tensor) = manifest.object(*ordinal) else { continue };
+                if let Some(probe) = probe(group.form, &group.shape, role, tensor.dtype()) {
+                    gate.add(&tensor, probe)?;
                 }
             }
         }
+        // In an archive with conventions, tensors are groups already, and their check has the verdict of the file.
         for tensor in manifest.tensors() {
-            gate.add_group(&tensor)?;
-        }
-        sort_by(&mut gate.probes, |(one, _), (other, _)| one.cmp(other));
-        Ok(gate)
-    }
-
-    /// Adds probes of the components of `tensor` if it is a group already, as in an archive with conventions, so that its check has
-    /// the verdict of the file.
-    fn add_group(&mut self, tensor: &Tensor<'_>) -> Result<(), Error> {
-        let Some(form) = QuantizedForm::of(tensor) else { return Ok(()) };
-        let index = tensor.component("g_idx").filter(|_| form.convention == Convention::Gptq);
-        if let Some(index) = index {
-            let inputs = tensor.shape().first().copied().unwrap_or_default();
-            let groups = inputs.div_ceil(form.group_size.max(1));
-            self.push(
-                tensor,
-                &index,
-                Probed { role: Some("g_idx"), probe: Probe::Index { groups } },
-            )?;
-        }
-        for role in scales(form.convention) {
-            let Some(component) = tensor.component(role) else { continue };
-            if let Some(number) = number(form.convention, component.dtype()) {
-                let probe = Probe::Scales(number);
-                self.push(tensor, &component, Probed { role: Some(role), probe })?;
+            let Some(form) = QuantizedForm::of(&tensor) else { continue };
+            for component in tensor.components() {
+                let (role, dtype) = (component.role(), component.dtype());
+                if let Some(probe) = probe(form, tensor.shape(), role, dtype) {
+                    gate.push(&component, probe)?;
+                }
             }
         }
-        Ok(())
+        sort_by(&mut gate.probes, |(one, _), (other, _)| one.object().cmp(&other.object()));
+        Ok(gate)
     }
 
     /// Adds a probe of the only component of `tensor`.
     fn add(&mut self, tensor: &Tensor<'_>, probe: Probe) -> Result<(), Error> {
-        let Some(component) = tensor.components().next() else { return Ok(()) };
-        self.push(tensor, &component, Probed { role: None, probe })
+        tensor.components().next().map_or(Ok(()), |component| self.push(&component, probe))
     }
 
     /// Adds a probe of `component`. Big-endian numbers are skipped, because bytes are passed on in stored order.
-    fn push(
-        &mut self,
-        tensor: &Tensor<'_>,
-        component: &Component<'_>,
-        probed: Probed,
-    ) -> Result<(), Error> {
+    fn push(&mut self, component: &Component<'_>, probe: Probe) -> Result<(), Error> {
         if component.byte_order() == ByteOrder::Little {
             self.probes.try_reserve(1).map_err(|_| OutOfMemory)?;
-            self.probes.push((tensor.ordinal(), probed));
+            self.probes.push((component.location(), probe));
         }
         Ok(())
     }
@@ -209,13 +173,14 @@ impl Gate {
     /// # Errors
     /// Out of memory.
     pub(crate) fn look(&self, ordinal: u32) -> Result<Option<Looks>, OutOfMemory> {
-        let first = self.probes.partition_point(|(own, _)| *own < ordinal);
+        let first = self.probes.partition_point(|(own, _)| own.object() < Some(ordinal));
         let from_first = self.probes.get(first..).unwrap_or_default();
-        let own = from_first.iter().take_while(|(own, _)| *own == ordinal);
+        let own = from_first.iter().take_while(|(own, _)| own.object() == Some(ordinal));
         let mut looks = Vec::new();
         looks.try_reserve_exact(own.clone().count()).map_err(|_| OutOfMemory)?;
-        looks.extend(own.map(|(_, probed)| Look {
-            probed: *probed,
+        looks.extend(own.map(|(location, probe)| Look {
+            location: *location,
+            probe: *probe,
             passed: 0,
             wrong: None,
             held: Vec::new(),
@@ -281,7 +246,7 @@ impl Looks {
         component: &Component<'_>,
         chunk: &[u8],
     ) -> Result<(), OutOfMemory> {
-        let of_component = |look: &&mut Look| look.probed.is_of(component);
+        let of_component = |look: &&mut Look| look.location == component.location();
         self.0.iter_mut().filter(of_component).try_for_each(|look| look.chunk(chunk))
     }
 
@@ -307,7 +272,9 @@ impl Looks {
 /// A look at the content of one component, while the content is read.
 #[derive(Debug)]
 struct Look {
-    probed: Probed,
+    /// The location of the component.
+    location: Location,
+    probe: Probe,
     /// The number of bytes of the content that have been read.
     passed: u64,
     /// The offset of the first wrong number in the content, and the number.
@@ -329,20 +296,11 @@ impl Look {
         let at = |index: usize, width: u64| {
             first.saturating_add(u64_from_usize(index).saturating_mul(width))
         };
-        match self.probed.probe {
+        match self.probe {
             Probe::Index { groups } => {
                 let (numbers, _) = chunk.as_chunks::<4>();
-                // A negative number counts from the end, as in PyTorch.
-                let is_wrong = |bytes: &[u8; 4]| {
-                    let number = i32::from_le_bytes(*bytes);
-                    let from_end = number.is_negative().then(|| number.unsigned_abs());
-                    let is_group = match from_end {
-                        Some(back) => u64::from(back) <= groups,
-                        None => u64::from(number.unsigned_abs()) < groups,
-                    };
-                    !is_group
-                };
-                let wrong = numbers.iter().enumerate().find(|(_, bytes)| is_wrong(bytes));
+                let mut numbers = numbers.iter().enumerate();
+                let wrong = numbers.find(|(_, bytes)| row_of(**bytes, groups).is_none());
                 self.wrong =
                     wrong.map(|(index, bytes)| (at(index, 4), i32::from_le_bytes(*bytes).into()));
             }
@@ -373,8 +331,8 @@ impl Look {
         tensor: &Tensor<'_>,
         manifest: ManifestRef<'_>,
     ) -> Result<Option<Error>, Error> {
-        let own = tensor.components().find(|component| self.probed.is_of(component));
-        let Some(component) = own else { return Ok(None) };
+        let component = self.location.component().and_then(|own| tensor.component_at(own));
+        let Some(component) = component else { return Ok(None) };
         let offset = |within: u64| {
             let offset = component.extent().offset();
             Some(if component.is_raw() { offset.saturating_add(within) } else { offset })
@@ -382,9 +340,9 @@ impl Look {
         let Some(rules) = manifest.facts().quantized else { return Ok(None) };
         let error = |rule: &'static Row, sentence: core::fmt::Arguments<'_>, at: u64| {
             let error = Error::of_format(rule.into(), text(sentence)?, offset(at));
-            Ok::<_, OutOfMemory>(tensor.named(error.at(component.location())))
+            Ok::<_, OutOfMemory>(tensor.named(error.at(self.location)))
         };
-        match (self.probed.probe, self.wrong) {
+        match (self.probe, self.wrong) {
             (Probe::Index { groups }, Some((at, number))) => {
                 let (row, noun) = (at >> 2, if groups == 1 { "group" } else { "groups" });
                 let sentence = format_args!(

@@ -62,7 +62,7 @@ class Summary:
     elements: int
     """The number of elements that change, as far as they were stored one by one."""
     bytes: int
-    """The decoded bytes of the new tensors that were compared with old ones."""
+    """The decoded bytes of the new tensors."""
     base: str
     """The identity of the old tensors, as :meth:`zten.File.identity` returns it."""
     result: str
@@ -237,8 +237,8 @@ def update(
         Invalid: the tensors are not what the patch was made of (rule ``patch-base``), or a patch is damaged.
         Unsupported: a patch adds, removes or renames a tensor, or changes a type or shape; or it gives tensors that are the same
             memory different elements.
-        TypeError, ValueError: an array is read-only, is neither an array of NumPy nor a tensor of PyTorch, or shares a part of its
-            memory with another.
+        TypeError, ValueError: an array is read-only, is neither an array of NumPy nor a tensor of PyTorch, shares a part of its
+            memory with another, or has elements that share their memory, as an expanded tensor has.
     """
     how = strictness(limits, tolerate)
     places, memory, owners = _writable(tensors)
@@ -388,6 +388,9 @@ def _writable(tensors: Mapping[str, Any]) -> tuple[list[_zten._Place], list[_Mem
             if isinstance(value, np.ndarray) and not value.flags.writeable:
                 raise ValueError("the array is read-only")
             shape, element = _write._declared(value)
+            strides = value.strides if isinstance(value, np.ndarray) else value.stride()
+            if 0 not in value.shape and any(length > 1 and stride == 0 for length, stride in zip(value.shape, strides, strict=True)):
+                raise ValueError("elements of it share their memory, so they cannot change one by one")
             view, extent = _extent(value)
             number = known.get(view, len(memory))
             if number == len(memory):

@@ -187,12 +187,12 @@ fn written_patch(
     Ok((format!("{path}: written ({size}{share}; {counts})"), args.quiet))
 }
 
-/// Returns `length` as a share of `bytes`, as text to print after the length: `, 1.25 % of the tensors that are compared`. Returns
-/// empty text if `bytes` is 0.
+/// Returns `length` as a share of `bytes`, as text to print after the length: `, 1.25 % of the new tensors`. Returns empty
+/// text if `bytes` is 0.
 fn share(length: u64, bytes: u64) -> String {
     let hundredths = u128::from(length).saturating_mul(10_000).checked_div(bytes.into());
     hundredths.map_or_else(String::new, |own| {
-        format!(", {}.{:02} % of the tensors that are compared", own / 100, own % 100)
+        format!(", {}.{:02} % of the new tensors", own / 100, own % 100)
     })
 }
 

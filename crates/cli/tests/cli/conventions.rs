@@ -191,8 +191,37 @@ fn quantized_tensors_are_written_as_objects_and_restored() {
     }
 }
 
-/// Objects can be written in canonical form and in shards, and their tensors can be renamed. Two objects whose tensors would have
-/// equal names are not restored.
+/// Two objects are not restored to tensors of one name.
+#[test]
+fn restored_tensors_have_names_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (zt, back, index) = (path("x.zt"), path("x.safetensors"), path("m.safetensors.index.json"));
+    let mut names = serde_json::Map::new();
+    for own in ["a", "b"] {
+        let file = format!("{own}.safetensors");
+        let rename = format!("s/^layer/{own}/");
+        succeeded_text(zten(["convert", "--rename", &rename, &case("gptq-4"), &path(&file)]));
+        for end in ["qweight", "qzeros", "scales"] {
+            names.insert(format!("{own}.proj.{end}"), json!(file));
+        }
+    }
+    fs::write(&index, json!({"metadata": {}, "weight_map": names}).to_string()).unwrap();
+    succeeded_text(zten(["convert", "--to", "2", &index, &zt]));
+    succeeded_text(zten(["convert", &zt, &back]));
+    for name in ["a.proj", "c.proj.weight"] {
+        let rename = format!("b.proj.weight={name}");
+        let renamed = zten(["convert", "--force", "--rename", &rename, &zt, &back]);
+        if name == "a.proj" {
+            let error = failed(renamed, 2);
+            assert!(error.contains("is restored to a tensor of this name"), "{error}");
+        } else {
+            succeeded_text(renamed);
+        }
+    }
+}
+
+/// Objects can be written in canonical form and in shards, and their tensors can be renamed.
 #[test]
 fn objects_are_written_with_other_options() {
     let folder = tempfile::tempdir().unwrap();

@@ -72,7 +72,7 @@ fn patches_lead_from_any_format_to_any_format() {
                 &[options, &["make", "-o", made.to_str().unwrap()]].concat(),
                 &[&old, &new],
             ));
-            assert!(text.contains("2 changed)"), "{text}");
+            assert!(text.contains(" % of the new tensors; 2 changed)"), "{text}");
             succeeded(zten(["check".as_ref(), made.as_os_str()]));
             let out = ["-o", result.to_str().unwrap()];
             succeeded(patch(&[options, &["apply"], &out].concat(), &[&old, &made]));

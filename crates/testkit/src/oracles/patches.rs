@@ -1,4 +1,4 @@
-//! Patches: made and applied again, written by hand, and arbitrary.
+//! Oracles of patches: between two files, written by hand, and of arbitrary bytes.
 
 use std::io::Cursor;
 use std::sync::OnceLock;

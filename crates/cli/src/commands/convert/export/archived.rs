@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use zten::attributes::Attributes;
-use zten::conventions::Original;
+use zten::conventions::{Original, Restored};
 use zten::error::OutOfMemory;
 use zten::formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible, OpaqueType};
 use zten::verify::Verifier;
@@ -70,7 +70,7 @@ impl<'a> Archived<'a> {
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
         files.require().map_err(failed)?;
         let verifier = archive.verifier();
-        let restored = Restored::find(args, archive, &selection)?;
+        let restored = restored(args, archive, &selection)?;
         Ok(Self {
             args,
             archive,
@@ -96,10 +96,7 @@ impl<'a> Archived<'a> {
     fn ordinal(&self, at: usize) -> Option<u32> {
         match &self.restored {
             None => Some(self.selection.ordinal(at)),
-            Some(restored) => match restored.arrays.get(at)? {
-                ExportedArray::Object(ordinal) => Some(*ordinal),
-                ExportedArray::Original(_) => None,
-            },
+            Some(restored) => restored.object(at).map(|at| self.selection.ordinal(at)),
         }
     }
 
@@ -120,86 +117,28 @@ impl<'a> Archived<'a> {
     }
 }
 
-/// The arrays of an archive with composite objects that are written as the tensors that they were made of.
-struct Restored<'a> {
-    arrays: Vec<ExportedArray>,
-    originals: Vec<Original<'a>>,
-}
-
-/// An array that is written.
-enum ExportedArray {
-    /// The object with this ordinal.
-    Object(u32),
-    /// The tensor with this index among those that are restored.
-    Original(usize),
-}
-
-impl<'a> Restored<'a> {
-    /// Finds the tensors that the selected objects of `archive` were made of. Returns `None` if each selected object is written as it is.
-    fn find(
-        args: &Convert,
-        archive: &'a FileWithShards,
-        selection: &Selection,
-    ) -> Result<Option<Self>, ConvertFailure> {
-        let is_composite = |object: &Tensor<'_>| object.layout() != Layout::Dense;
-        if args.dequantize.is_some() || !archive.tensors().any(|object| is_composite(&object)) {
-            return Ok(None);
-        }
-        let failed = |error: OutOfMemory| failure(args, archive, &error.into());
-        let (mut arrays, mut originals) = (Vec::new(), Vec::new());
-        for ordinal in (0..selection.len(archive)).map(|at| selection.ordinal(at)) {
-            let object = archive.manifest().tensor_at(ordinal);
-            let composite = object.filter(is_composite).map(|object| {
-                object.originals(selection.new_name(ordinal).unwrap_or(object.name()))
-            });
-            match composite.transpose().map_err(failed)?.flatten() {
-                None => arrays.push(ExportedArray::Object(ordinal)),
-                Some(own) => {
-                    let first = originals.len();
-                    originals.extend(own);
-                    arrays.extend((first..originals.len()).map(ExportedArray::Original));
-                }
-            }
-        }
-        let restored = Self { arrays, originals };
-        if restored.originals.is_empty() {
-            return Ok(None);
-        }
-        restored.check_unique(archive, selection)?;
-        Ok(Some(restored))
+/// Finds the tensors that the selected objects of `archive` were made of. Returns `None` if each selected object is written as it is.
+fn restored<'a>(
+    args: &Convert,
+    archive: &'a FileWithShards,
+    selection: &Selection,
+) -> Result<Option<Restored<'a>>, ConvertFailure> {
+    if args.dequantize.is_some() {
+        return Ok(None);
     }
-
-    /// Returns the tensor that is restored as array `at`.
-    fn original(&self, at: usize) -> Option<&Original<'a>> {
-        match self.arrays.get(at)? {
-            ExportedArray::Original(index) => self.originals.get(*index),
-            ExportedArray::Object(_) => None,
-        }
+    let failed = |error: OutOfMemory| failure(args, archive, &error.into());
+    let object = |at| {
+        let object = archive.manifest().tensor_at(selection.ordinal(at))?;
+        Some((object, selection.new_name(object.ordinal()).unwrap_or(object.name())))
+    };
+    let objects = (0..selection.len(archive)).filter_map(object);
+    let Some(restored) = Restored::find(objects).map_err(failed)? else { return Ok(None) };
+    let name = |at| object(at).map_or("", |(_, name)| name);
+    if let Some(name) = restored.repeated_name(name).map_err(failed)? {
+        let sentence = "another quantized tensor is restored to a tensor of this name";
+        return Err(Inexpressible::tensor(name, sentence).into());
     }
-
-    /// Checks that no two arrays have the same name: the names of restored tensors follow from those of objects.
-    fn check_unique(
-        &self,
-        archive: &FileWithShards,
-        selection: &Selection,
-    ) -> Result<(), ConvertFailure> {
-        let name = |(at, array): (usize, &ExportedArray)| match array {
-            ExportedArray::Object(ordinal) => {
-                let own = archive.manifest().tensor_at(*ordinal).map(|own| own.name());
-                selection.new_name(*ordinal).or(own).unwrap_or_default().to_owned()
-            }
-            ExportedArray::Original(_) => self.original(at).map_or("", Original::name).to_owned(),
-        };
-        let mut names: Vec<_> = self.arrays.iter().enumerate().map(name).collect();
-        names.sort_unstable();
-        match names.windows(2).find(|two| matches!(two, [one, other] if one == other)) {
-            Some([name, _]) => {
-                let sentence = "another quantized tensor is restored to a tensor of this name";
-                Err(Inexpressible::tensor(name, sentence).into())
-            }
-            _ => Ok(()),
-        }
-    }
+    Ok(Some(restored))
 }
 
 fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> ConvertFailure {
@@ -210,7 +149,7 @@ impl ArrayList for Archived<'_> {
     fn count(&self) -> usize {
         match &self.restored {
             None => self.selection.len(self.archive),
-            Some(restored) => restored.arrays.len(),
+            Some(restored) => restored.count(),
         }
     }
 
