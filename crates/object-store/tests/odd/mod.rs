@@ -89,7 +89,7 @@ impl ObjectStore for Odd {
             answer.meta.e_tag = answer.meta.e_tag.map(|tag| format!("W/\"{tag}\""));
         }
         if fault == Fault::WeakTagAlone {
-            answer.meta.last_modified = Default::default();
+            std::mem::take(&mut answer.meta.last_modified);
         }
         if is_head {
             return Ok(answer);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use fastrand::Rng;
-use zten::write::{Checksum, Level, ComponentData, WriteOptions};
+use zten::write::{Checksum, ComponentData, Level, WriteOptions};
 use zten::{Archive, DType, Generation, Writer};
 use zten_corpus::base::{entry, v0};
 use zten_corpus::cbor::text;

@@ -183,7 +183,11 @@ fn large(path: &std::path::Path, bytes: usize) -> Result<()> {
         let words = bytes / TENSORS / 8;
         let data: Vec<u8> = (0..words).flat_map(|_| random.u64(..).to_le_bytes()).collect();
         let shape = [data.len() as u64 / 4];
-        writer.add(&format!("layer.{place:02}"), &shape, ComponentData::of_bytes(DType::F32, &data))?;
+        writer.add(
+            &format!("layer.{place:02}"),
+            &shape,
+            ComponentData::of_bytes(DType::F32, &data),
+        )?;
     }
     Ok(writer.finish()?)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::contestant::{serve, serve_timed};
 use anyhow::{Result, bail, ensure};
-use zten::write::{Checksum, Copier, FileSink, ComponentData, WriteOptions};
+use zten::write::{Checksum, ComponentData, Copier, FileSink, WriteOptions};
 use zten::{Archive, DType, Generation, Writer};
 use zten_lab::readers::{safetensors, ztensor};
 
