@@ -31,7 +31,7 @@ use shards::{Listed, OpenedShard};
 pub(crate) enum OpenSource {
     File(File),
     /// A blob of a store, which is hashed as it is read.
-    Blob(Hashed<File>),
+    Blob(Box<Hashed<File>>),
     Bytes(PyBackedBytes),
     Object(PythonFile),
     #[cfg(feature = "remote")]
@@ -153,7 +153,7 @@ impl Given {
         };
         let source = match (Arc::try_unwrap(source), expected) {
             (Ok(OpenSource::File(file)), Some(expected)) => {
-                Arc::new(OpenSource::Blob(Hashed::new(file, length, expected)))
+                Arc::new(OpenSource::Blob(Box::new(Hashed::new(file, length, expected))))
             }
             (Ok(source), _) => Arc::new(source),
             (Err(source), _) => source,
