@@ -349,7 +349,9 @@ fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
     Ok(Some(nnz))
 }
 
-/// Returns the number of logical elements of `component`, if its type is known.
+/// Returns the number of elements of `component`; a complex number is one element. The component is decoded to find the number if the
+/// manifest does not give the decoded length. Returns `None` if an element has no size in bytes that zten knows: its type is unknown,
+/// or two elements share a byte.
 fn count_of(component: &Component<'_>) -> Result<Option<u64>, Error> {
     let Some(size) = component.element_size() else {
         return Ok(None);

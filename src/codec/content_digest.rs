@@ -9,7 +9,7 @@ use crate::formats::ztensor::content;
 use crate::manifest::Manifest;
 use crate::rules::Generation;
 
-/// The algorithm of a content digest.
+/// The algorithm of a content digest: XXH3-64 or SHA-256. A content digest covers the content of all tensors of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DigestAlgorithm {

@@ -662,9 +662,9 @@ impl<'a> Tensor<'a> {
         (is_one && facts.rows > 0 && facts.size > 0).then_some((facts, tensors))
     }
 
-    /// Returns the content of the tensor with the role `role` in a group of separate tensors, which this object replaces. The tensor
-    /// has the given dtype and shape. Returns `None` if this object has no component for the tensor, or a component of another length in
-    /// bytes.
+    /// Returns where the content of one of the tensors that this object replaces comes from: a component of this object, or numbers
+    /// that follow from the group size or the shape. `role` is the role of the tensor in its group. Returns `None` if this object cannot
+    /// give a tensor of this dtype and shape.
     fn content(
         &self,
         facts: &Facts,

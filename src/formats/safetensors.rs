@@ -262,7 +262,7 @@ fn wrong_length(entry: &TensorEntry<'_>, needed: Option<u64>) -> FormatError {
                 entry.shape.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
             let sentence = match elements.and_then(|elements| elements.checked_mul(WIDEST)) {
                 // Two elements of four bits share a byte.
-                Some(_) => "has a shape that does not fill whole bytes",
+                Some(_) => "has an odd number of 4-bit elements, which do not fill whole bytes",
                 None => "has a shape whose bytes cannot be counted in 64 bits",
             };
             FormatError::predicate(rule, sentence)

@@ -26,8 +26,8 @@ pub(crate) enum CodeForm {
         /// What is added to each number.
         add: u8,
     },
-    /// Codes of 2, 4 or 8 bits. Neighbors in a row share a word of 32 bits, the first one in the lowest bits. A row consists of whole
-    /// words.
+    /// Codes of 2, 4 or 8 bits. Neighbors in a row share a word of 32 bits, the first one in the lowest bits. Each row begins
+    /// with a new word, so its last word may have unused bits.
     Rows {
         /// The number of bits of a code.
         bits: u8,

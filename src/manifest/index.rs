@@ -89,7 +89,8 @@ impl<'a> ManifestRef<'a> {
         self.validated.version
     }
 
-    /// Returns the dialect of a zTensor file; `None` for other formats.
+    /// Returns the facts about the generation of a zTensor file that its parser, its checks and its writer use. Returns `None` for other
+    /// formats.
     pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
         self.validated.dialect
     }

@@ -182,7 +182,7 @@ impl<'a> NewComponent<'a> {
             ElementType::UnknownLogical(name, storage) => {
                 (storage, Logical { known: None, unknown: true }, Some(name))
             }
-            // Files of 0.1 and 1.1 can have these dtypes. zten writes only 1.2 and 2, which cannot.
+            // Only files of 0.1 and 1.1 can have these dtypes. zten writes 1.2 and 2, so the component is rejected.
             ElementType::Unknown(_)
             | ElementType::UnknownOnLogical(..)
             | ElementType::Opaque(..) => {

@@ -20,7 +20,8 @@ use crate::transport::{ByteRequest, Transport};
 /// Bytes at the end of a file that are fetched when the file is opened. Most manifests are shorter.
 pub(crate) const TAIL: u64 = 64 << 10;
 
-/// The state that all readers of one file share.
+/// What all readers of one remote file share: the connection, the version and length of the file, the time limits, and the bytes at
+/// the end of the file that were fetched when it was opened.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) transport: Transport,

@@ -43,7 +43,7 @@ rows! {
     DTYPE "policy-dtype"
         "The dtype of each component is one that the policy allows."
         "the policy does not allow the dtype"
-        "Convert the file with `zten convert --dtype`, or leave the tensor out with `--except`.";
+        "Convert the tensor to a dtype that the policy allows with `zten convert --dtype`, or leave it out with `--except`.";
     SIZE "policy-size"
         "The sizes of the file, its shards and its tensors, and the number of tensors, are at most those that the policy allows."
         "a size exceeds the maximum of the policy"
@@ -97,8 +97,8 @@ patch_rows! {
         "the streams do not have the bytes that the changes need"
         "Fetch the patch again, or make it again.";
     PATCH_FRAME "patch-frame" Invalid
-        "The frames of a changed component lead to elements of the component and to differences that its elements can have."
-        "a frame of changes is not valid"
+        "The changes of a component are stored in frames of 65,536 elements each. Each frame leads to elements of the component and to differences that its elements can have."
+        "the changes of a component are not valid"
         "Fetch the patch again, or make it again.";
     PATCH_BASE "patch-base" Invalid
         "A patch is applied to the tensors that it was made of."

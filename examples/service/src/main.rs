@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     return program::main();
     #[cfg(not(target_os = "linux"))]
     {
-        eprintln!("zten-service: workers can be confined on Linux alone");
+        eprintln!("zten-service runs only on Linux, because it confines its workers");
         ExitCode::FAILURE
     }
 }

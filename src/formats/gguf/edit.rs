@@ -194,10 +194,16 @@ fn rewrite(
 /// Checks that the value of `key` may change.
 fn check_key(key: &str) -> Result<(), Refusal> {
     if key == ALIGNMENT_KEY {
-        return Err(refused(key, "says where the data of each tensor begins, and the data stays"));
+        return Err(refused(
+            key,
+            "cannot be changed: the offsets of all tensors depend on it, and an edit does not move their data",
+        ));
     }
     if key.starts_with(SPLIT) {
-        return Err(refused(key, "says how the files of a model belong together"));
+        return Err(refused(
+            key,
+            "cannot be changed: it says how the files of a split model belong together",
+        ));
     }
     Ok(())
 }

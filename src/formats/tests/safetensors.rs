@@ -78,7 +78,10 @@ fn two_elements_of_fp4_share_a_byte() {
     }
     for (shape, length) in [("[3]", 1), ("[3]", 2), ("[]", 1)] {
         let sentence = rejection("x", &one("F4", shape, length));
-        assert!(sentence.contains("has a shape that does not fill whole bytes"), "{sentence}");
+        assert!(
+            sentence.contains("has an odd number of 4-bit elements, which do not fill whole bytes"),
+            "{sentence}"
+        );
     }
     let sentence = rejection("x", &one("F4", "[2]", 2));
     assert!(sentence.contains("has 2 bytes of data, but its shape and dtype need 1"), "{sentence}");

@@ -84,7 +84,7 @@ impl LeftOut {
             }
         }
         let parts = [
-            (self.others, "", ["value of another kind", "values of other kinds"]),
+            (self.others, "", ["value of a further kind", "values of further kinds"]),
             (dropped.hooks, "the hooks of ", ["tensor", "tensors"]),
             (dropped.states, "the attributes of ", ["tensor", "tensors"]),
             (dropped.attributes, "the attributes of ", ["dictionary", "dictionaries"]),

@@ -186,9 +186,24 @@ fn files_that_cannot_be_edited_stay_unchanged() {
     for (name, options, status, wanted) in [
         ("old.zt", set, 2, "a file of 0.1 cannot be edited; zten convert writes a new file"),
         ("x.npy", set, 2, "a .npy file cannot be edited; zten convert"),
-        ("x.gguf", &["--set=general.alignment=32"], 2, "says where the data of each tensor begins"),
-        ("x.gguf", &["--unset=general.alignment"], 2, "says where the data of each tensor begins"),
-        ("x.gguf", &["--set=split.count=2"], 2, "says how the files of a model belong together"),
+        (
+            "x.gguf",
+            &["--set=general.alignment=32"],
+            2,
+            "cannot be changed: the offsets of all tensors depend on it",
+        ),
+        (
+            "x.gguf",
+            &["--unset=general.alignment"],
+            2,
+            "cannot be changed: the offsets of all tensors depend on it",
+        ),
+        (
+            "x.gguf",
+            &["--set=split.count=2"],
+            2,
+            "cannot be changed: it says how the files of a split model belong together",
+        ),
         (
             "x.gguf",
             &["--set=a=null"],

@@ -104,7 +104,9 @@ fn memory_follows_the_manifest_that_is_written() {
         let header = u64::try_from(header).unwrap();
         for options in [&[][..], &["--digest=none"], &["--canonical"], &["--zstd"]] {
             let (most, manifest) = measure(&path, options);
-            println!("{options:?}: {header} bytes become {manifest}, {most} at most");
+            println!(
+                "{options:?}: a header of {header} bytes became a manifest of {manifest} bytes; the peak of memory was {most} bytes"
+            );
             let fixed = 4 << 20;
             assert!(most <= EACH * header + WRITTEN * manifest + fixed, "{options:?}: {most}");
             // Less than one byte is kept for each byte of the header.
@@ -129,7 +131,9 @@ fn memory_follows_manifests() {
     fs::write(&path, bytes).unwrap();
     for options in [&[][..], &["--canonical"], &["--zstd"]] {
         let (most, manifest) = measure(&path, options);
-        println!("{options:?}: {there} bytes become {manifest}, {most} at most");
+        println!(
+            "{options:?}: a manifest of {there} bytes became one of {manifest} bytes; the peak of memory was {most} bytes"
+        );
         assert!(most <= EACH * there + WRITTEN * manifest + (4 << 20), "{options:?}: {most}");
     }
 }
