@@ -85,7 +85,7 @@ pub enum StorageType with
     I8 = ("i8", "int8"),
     /// Unsigned, 8 bytes.
     U64 = ("u64", "uint64"),
-    /// Unsigned, 4 bytes.
+    /// Unsigned, 4 bytes: `uint32` in files of 0.1.
     U32 = ("u32", "uint32"),
     /// Unsigned, 2 bytes.
     U16 = ("u16", "uint16"),

@@ -285,7 +285,7 @@ impl Number {
     }
 }
 
-/// A decimal number of few digits.
+/// How to print a float as a decimal number of few digits: the value, the number of digits, and the power of ten.
 struct Digits {
     value: f64,
     /// The digits after the first digit.

@@ -174,7 +174,8 @@ struct Facts {
     columns: u64,
     /// The number of codes that share a scale, counted along the axis of the groups: 1 or more.
     size: u64,
-    /// The last dimension, which is the axis of the groups unless the codes are packed along the inputs.
+    /// The index of the last dimension. Groups lie along this dimension, unless the codes are packed along the inputs: then they lie
+    /// along dimension 0.
     last_axis: u64,
 }
 

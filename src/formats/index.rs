@@ -139,7 +139,8 @@ impl Index {
             added.map_err(|error| error.in_part(part.name))?;
         }
         if let Some((key, count)) = unknown_keys {
-            let sentence = "is an unknown key of the index, which zten leaves out";
+            let sentence =
+                "is a key of the index other than `weight_map` and `metadata`, which zten ignores";
             let note = FormatError::predicate(Rule::IndexKey, sentence);
             all.builder.found_times(note.about(&key).into(), count);
         }

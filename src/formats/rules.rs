@@ -175,7 +175,7 @@ catalog! {
         "The index is one JSON map. Its map `weight_map` leads from names of tensors to names of files, and it may have a map `metadata`.",
         "invalid index", WRITER;
     IndexKey "index-key", Note, Policy("loaders use no other keys"), INDEX,
-        "The keys of the index are `weight_map` and `metadata`.", "the index has an unknown key, which zten leaves out",
+        "The keys of the index are `weight_map` and `metadata`.", "the index has a key other than `weight_map` and `metadata`, which zten ignores",
         "Put the key into `metadata` if programs should read its value.";
     IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of the two they use"), INDEX,
         "The keys of each map in the index are unique.", "duplicate key", AMBIGUOUS;

@@ -115,7 +115,8 @@ impl<'a> Subject<'a> {
             }
             let slot: Option<&OnceLock<_>> = slots.get(usize_from_u32(ordinal));
             let (Some(slot), Some(object)) = (slot, manifest.object(ordinal)) else { return };
-            // Each object has a verifier of its own, which does not know what the others have decoded.
+            // Each object has a verifier of its own, which counts only the bytes that were decoded for this object. `decoded` is the sum
+            // for all objects, which is compared with the limit.
             let mut verifier = verifier.clone();
             let result = work(&mut verifier, &object);
             // The sum cannot wrap: it counts bytes that were decoded, not bytes that a file claims.

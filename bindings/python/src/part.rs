@@ -24,7 +24,7 @@ pub(crate) fn of_index(
     index: Option<&Bound<'_, PyAny>>,
 ) -> Option<IndexedPart> {
     let mut part = IndexedPart { ranges: Vec::new(), shape: Vec::new() };
-    // NumPy 1 has arrays of at most 32 dimensions.
+    // NumPy 1 has arrays of at most 32 dimensions, so `_index.py` handles larger ones.
     if dimensions.len() > 32 {
         return None;
     }

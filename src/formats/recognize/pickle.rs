@@ -77,8 +77,8 @@ pub(crate) fn scan(
 pub(crate) enum PersistentIds {
     /// The program resolves persistent ids to objects that may be callable, as PyTorch does for its checkpoints.
     Resolved,
-    /// The program has no function for persistent ids, so the unpickler fails on the first. This is so for `pickle.load`, and
-    /// for PyTorch and a file that begins like a zip archive or a safetensors file.
+    /// The program has no function for persistent ids, so unpickling fails at the first one. `pickle.load` unpickles every file in
+    /// this way. PyTorch does so if the first bytes of the file are also those of a zip archive or a safetensors file.
     Failing,
 }
 

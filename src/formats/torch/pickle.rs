@@ -138,7 +138,8 @@ pub(super) enum Fact {
     IsItems,
     /// The container is a global that zten does not know.
     IsForeign,
-    /// The container says whether a tensor shows its elements conjugated or negated.
+    /// The container is the metadata of a tensor, a dictionary: its flags `conj` and `neg` say whether a reader has to conjugate or
+    /// negate the elements.
     IsTensorMetadata,
     /// The container is a NumPy dtype whose elements are Python objects.
     HasObjects,

@@ -109,7 +109,7 @@ fn check(item: &Item<'_>, depth: usize) -> Result<(), &'static str> {
         Value::Array(mut items) => items.try_for_each(|item| check(&item, below)),
         Value::Map(map) => check_map(map, below),
         Value::Tag(..) => Err("a CBOR tag"),
-        _ => Err("a CBOR value that JSON does not have"),
+        _ => Err("a simple CBOR value that JSON does not have"),
     }
 }
 

@@ -62,7 +62,9 @@ impl<'b> Cursor<'b> {
     /// Reads the next `N` bytes.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let bytes = self.bytes(N)?.first_chunk().copied();
-        bytes.ok_or_else(|| FormatError::internal("a number is cut off"))
+        bytes.ok_or_else(|| {
+            FormatError::internal("the zip reader got fewer bytes for a number than it asked for")
+        })
     }
 
     /// Reads a little-endian number of two bytes.

@@ -148,7 +148,8 @@ impl<'d> ZipEntry<'d> {
             || ![0, REGULAR_KIND, kind].contains(&(external >> 28))
         {
             let what = if is_folder { "a folder" } else { "a regular file" };
-            let sentence = format_args!("has attributes other than those of {what}");
+            let sentence =
+                format_args!("has file attributes in the zip directory other than those of {what}");
             return Err(about(FormatError::predicate(Rule::ZipAttributes, sentence).or_at(at)));
         }
         if is_folder && (header.size, header.packed, header.method) != (0, 0, STORED) {

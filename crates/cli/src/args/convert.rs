@@ -189,7 +189,7 @@ pub(crate) enum Digest {
     Crc32c,
     /// XXH3-64, which detects accidental changes only; in 2
     Xxh3,
-    /// No digest
+    /// Write the components without digests
     None,
 }
 

@@ -27,7 +27,7 @@ const BEHIND: u64 = 44;
 /// The offset of the checksum in the local header of a member.
 pub(super) const CHECKSUM: u64 = 14;
 
-/// The records of an uncompressed member.
+/// The local header and the directory entry of an array that an `.npz` archive stores without compression.
 pub(super) struct MemberRecords<'n> {
     /// The name of the array in the member.
     pub(super) name: &'n str,

@@ -83,7 +83,7 @@ pub(crate) enum Types {
     Floats,
     /// Scales of the form `f16_factors`: floats of two bytes.
     Halves,
-    /// Bytes (`u8`) without a `type`.
+    /// Bytes, as GGUF blocks require: the dtype must be `u8`, and the component must not have the key `type`.
     U8,
     /// Words of codes: signed or unsigned integers of this width.
     Word(StorageType),

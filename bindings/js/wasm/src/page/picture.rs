@@ -126,7 +126,8 @@ impl Cells {
         u64::try_from(self.kind.width()).unwrap_or(1)
     }
 
-    /// Returns the index of the element for the next cell; `None` if all cells are filled.
+    /// Returns the index of the tensor element that the next cell of the picture shows. The elements are picked at even distances.
+    /// Returns `None` if all cells are filled.
     fn next(&self) -> Option<u64> {
         let Grid { rows, columns, ref numbers } = self.grid;
         let filled = u64::try_from(numbers.len()).ok()?;

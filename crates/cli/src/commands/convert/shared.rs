@@ -109,8 +109,8 @@ impl Shared {
         ))
     }
 
-    /// Returns a note on how often shared storage is written, or `None` if there is none. `once` is true if the output stores
-    /// equal tensors once.
+    /// Returns a note for the user: how many tensors share storage, how many storages they share, and how often these storages are
+    /// written. Returns `None` if no tensors share storage. `once` is true if the output stores tensors with equal elements once.
     pub(super) fn note(&self, once: bool) -> Option<String> {
         let again = if once { u64_from_usize(self.ties.len()) } else { 0 };
         let Self { names, storages, .. } = self;

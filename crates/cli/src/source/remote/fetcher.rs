@@ -120,7 +120,7 @@ impl Files {
                 Ok(found) => reply(&Reply::Found(found)),
                 Err(error) => fail(&error.into()),
             },
-            _ => Err(invalid("not for this process")),
+            _ => Err(invalid("the process for remote files does not answer this kind of request")),
         }
     }
 
