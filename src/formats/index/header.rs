@@ -22,7 +22,7 @@ use crate::num::u64_from_usize;
 use crate::rules::Limit;
 use crate::shards::Sibling;
 
-/// The format of the files that an index names.
+/// The format of the files that an index (`.index.json`) names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartFormat {
     Safetensors,
@@ -43,11 +43,11 @@ impl PartFormat {
 /// The largest number of bytes of all records. The records of an index of the largest allowed length take fewer bytes.
 const MOST: usize = 128 << 20;
 
-/// The content of an index.
+/// The parsed contents of an index file (`.index.json`).
 #[derive(Debug, Default)]
 pub(super) struct IndexHeader {
     pub(super) weights: Weights,
-    /// The format of all files; `None` if the index names no files.
+    /// The format of all files that the index names; `None` if it names no files.
     pub(super) part_format: Option<PartFormat>,
     /// The value of `total_size`, the length of all tensors or files in bytes.
     pub(super) total_size: Option<Count>,
@@ -221,7 +221,7 @@ impl Weights {
     }
 }
 
-/// The state of parsing an index.
+/// The state of parsing an index file: what has been parsed so far, and the error that ended parsing.
 struct Reading<'l> {
     limits: &'l Limits,
     header: IndexHeader,
