@@ -228,7 +228,8 @@ pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
     Some((at.get(usize::try_from(bits / 8).ok()?..)?, number))
 }
 
-/// Computes the number of eight decimal digits. The lowest byte has the most significant digit.
+/// Converts eight decimal digits to the number that they spell. Each byte of `digits` is the value (0 to 9) of one digit,
+/// and the lowest byte is the most significant digit.
 #[inline]
 fn eight_digits(digits: u64) -> u64 {
     // Each step joins two neighboring numbers. The number in the lower bits is the more significant one.
@@ -246,7 +247,7 @@ fn more_digits(mut at: Input<'_>, mut number: u64) -> Option<(Input<'_>, u64)> {
     Some((at, number))
 }
 
-/// Returns a word of eight times the same byte.
+/// Returns a 64-bit word whose eight bytes all are `byte`.
 const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
