@@ -35,7 +35,7 @@ pub(super) struct MemberRecords<'n> {
 }
 
 impl MemberRecords<'_> {
-    /// Returns the local header of the member.
+    /// Returns the bytes of the member's local header.
     pub(super) fn local(&self) -> Vec<u8> {
         let mut large = Vec::new();
         let size = small(self.member.size, &mut large);
@@ -51,7 +51,7 @@ impl MemberRecords<'_> {
         out
     }
 
-    /// Returns the entry of the member in the directory.
+    /// Returns the bytes of the member's entry in the central directory.
     pub(super) fn in_directory(&self) -> Vec<u8> {
         let mut large = Vec::new();
         let size = small(self.member.size, &mut large);
