@@ -13,7 +13,7 @@ const WINDOW: u64 = 512;
 /// The number of bytes of a compressed stream that are read at once.
 const STEP: u64 = 4 << 10;
 
-/// A position in a record.
+/// A position in a structure of a zip archive (such as a local header), at which the next field is read.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'b> {
     rest: &'b [u8],
