@@ -47,11 +47,11 @@ pub(crate) struct Objects<'m> {
     ordinal: u32,
 }
 
-/// The root of a manifest.
+/// The reader of the fields of a manifest's outermost map other than its objects.
 enum Root<'m> {
     V1(v1::RootReader<'m>),
     V2(v2::RootReader<'m>),
-    /// All fields have been read, or there are none.
+    /// All fields have been read, or there are no such fields: the manifest is of 0.1, or is empty as in a data shard.
     Read,
 }
 

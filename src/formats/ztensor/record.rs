@@ -34,7 +34,7 @@ pub(crate) struct ParsedComponent {
     pub(crate) encoding: Encoding,
     /// The name of an unknown encoding.
     pub(crate) encoding_name: Span,
-    /// The digest, if there is one.
+    /// The span in the manifest of the digest's text; [`Span::NONE`] if the component has no digest.
     pub(crate) digest: Span,
     /// Whether a field of the component declares that the elements are big-endian.
     pub(crate) is_big: bool,
