@@ -32,7 +32,7 @@ use super::zip::{
 /// The suffix that the name of a member has and the name of its tensor lacks.
 const SUFFIX: &str = ".npy";
 
-/// The format's name and rules for the index of an archive.
+/// The .npz format: its name, and the rules that are checked while the index of its arrays is built and read.
 static NPZ: FileFormat = FileFormat::new(
     ".npz",
     Blobs::Disjoint,
