@@ -93,7 +93,7 @@ impl std::io::Read for Reader<'_> {
     }
 }
 
-/// The progress of reading a component: its position, and what has been verified.
+/// The progress of reading a component: how many bytes have been read, and what has been verified.
 pub(super) struct Reading<'a> {
     pub(super) component: Component<'a>,
     storage: StorageType,

@@ -242,7 +242,8 @@ impl Seekable {
         Ok(())
     }
 
-    /// Decodes the rest of the current frame into `scratch`, if a frame has been begun.
+    /// Decodes the rest of the current frame into `scratch`, if a frame has been begun, to verify the checksum of the
+    /// frame.
     pub(super) fn settle<R: ReadAt>(
         &mut self,
         source: &R,
@@ -254,7 +255,7 @@ impl Seekable {
         Ok(())
     }
 
-    /// Opens the next frame, and returns false if there is no further frame.
+    /// Opens the next zstd frame. Returns false if there is no further frame.
     fn begin<R: ReadAt>(&mut self, source: &R) -> Result<bool, Error> {
         if self.next == self.count {
             return if self.left == 0 { Ok(false) } else { Err(self.sizes(self.left).into()) };

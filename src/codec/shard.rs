@@ -610,7 +610,7 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
     }
 }
 
-/// The shards of an archive, which owns their sources.
+/// The shards of an open archive. This type owns the sources that the bytes of the shards are read from.
 #[cfg(feature = "std")]
 #[derive(Debug)]
 pub(crate) struct OwnShards<S> {
