@@ -186,15 +186,16 @@ fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// A reader of the headers of arrays.
+/// A reader of the .npy headers of the arrays in an .npz archive.
 struct Arrays<'s> {
     window: Window<'s>,
     source: &'s dyn ReadAt,
     length: u64,
     options: &'s OpenOptions,
-    /// The decompressed first bytes of the last member.
+    /// The decompressed first bytes of the member whose header was read most recently.
     start: Vec<u8>,
-    /// The decoder that decompresses the last member, or none.
+    /// The decoder of the compressed member that was read most recently, kept to reuse its memory; empty before the
+    /// first.
     decoder: Vec<DecompressorOxide>,
 }
 

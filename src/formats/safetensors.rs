@@ -334,7 +334,7 @@ fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), 
     finish(builder).map(drop)
 }
 
-/// Ends `builder` and returns the header.
+/// Completes the index of `builder`, and returns the parsed header.
 fn finish(builder: Builder<'_>) -> Result<Parsed, FormatError> {
     builder_error::finish(builder, Rule::SafetensorsDuplicateName)
 }

@@ -60,7 +60,8 @@ impl Stop {
     }
 }
 
-/// A position in the first bytes of a file.
+/// A position in the header of a GGUF file, at which the next value is read. Only the first bytes of the file are in
+/// memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input<'h> {
     bytes: &'h [u8],

@@ -122,7 +122,7 @@ fn duplicate_key(key: &str) -> FormatError {
 pub(super) struct Weights {
     /// A [record](FieldReader) for each tensor: its name, and the number of its file.
     records: Vec<u8>,
-    /// The position of each record in `records`, sorted by the names of tensors.
+    /// The offset in `records`, in bytes, of each tensor's record, sorted by the names of the tensors.
     starts: Vec<u32>,
     /// The number of each file, by its name.
     files: OrderedMap<String, usize>,
@@ -158,13 +158,13 @@ impl Weights {
         entries.filter(move |(_, number)| *number == file).map(|(name, _)| name)
     }
 
-    /// Returns the name of the tensor and the number of the file in the record at position `start`.
+    /// Returns the name of the tensor and the number of the file in the record at offset `start` of `records`.
     fn entry(&self, start: u32) -> (&str, usize) {
         let mut record = self.record(start);
         (record.text(), usize::try_from(record.number()).unwrap_or(usize::MAX))
     }
 
-    /// Returns the record at position `start`.
+    /// Returns a reader of the record at offset `start` of `records`.
     fn record(&self, start: u32) -> FieldReader<'_> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         FieldReader(self.records.get(start..).unwrap_or_default())

@@ -47,7 +47,7 @@ pub(super) fn next<'h, O>(
     Ok((rest, Some(item)))
 }
 
-/// The location of a string in the header.
+/// Where a JSON string is in the header, without its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
     /// The position of the first byte after the quote, as the number of bytes from there to the end of the text.
@@ -57,7 +57,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Returns the position of the quote before the string.
+    /// Returns the position of the quote before the string, as the number of bytes from the quote to the end of the
+    /// header.
     #[inline]
     pub(super) fn quote(self) -> usize {
         self.left.saturating_add(1)
@@ -100,7 +101,7 @@ fn escaped(content: Input<'_>) -> Parsed<'_, Text> {
     }
 }
 
-/// Counts the bytes before the first quote, backslash or control character.
+/// Returns the number of bytes of `text` before the first quote, backslash or control character.
 #[inline]
 fn plain(text: Input<'_>) -> usize {
     let (chunks, tail) = text.as_chunks::<8>();

@@ -101,13 +101,14 @@ impl Machine<'_> {
         value == Pickled::Bool(wanted) || self.pickle.count(value) == Some(wanted.into())
     }
 
-    /// Returns whether the tuple `shape` is `(0,)`.
+    /// Returns whether the tuple `shape` is `(0,)`, the shape with which NumPy's `_reconstruct` is called.
     fn is_zero(&self, shape: u32) -> bool {
         let [only] = self.pickle.first(shape);
         self.pickle.length(shape) == 1 && self.pickle.count(only) == Some(0)
     }
 
-    /// Returns whether `code` is the byte `b`, or a text of it, as Python 2 writes the byte.
+    /// Returns whether `code` is the byte `b`, the type code with which NumPy's `_reconstruct` is called. Python 2 writes
+    /// it as a text.
     fn is_byte_b(&self, code: Pickled) -> bool {
         match code {
             Pickled::Bytes(at) | Pickled::Latin1(at) | Pickled::Text(at) => {

@@ -188,7 +188,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Checks that the stream ends with the last instruction, STOP.
+    /// Checks that no bytes follow STOP, the last instruction of the pickle.
     fn check_end(&self) -> Result<(), FormatError> {
         let count = self.pickle.bytes.len().saturating_sub(self.at);
         if count == 0 {
@@ -379,7 +379,7 @@ impl<'p> Machine<'p> {
         Ok(place)
     }
 
-    /// Pops the values from position `start` on, and returns the node of a new container of them.
+    /// Pops the values of the stack from index `start` up to the top, and returns the node of a new container of them.
     fn gather(&mut self, start: usize) -> Result<u32, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, self.stack.get(start..).unwrap_or_default())?;

@@ -83,7 +83,7 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// A window over the bytes of a file that were read last.
+/// A buffer that holds the range of a file that was read most recently, so that neighboring fields take one read.
 pub(crate) struct Window<'s> {
     source: &'s dyn ReadAt,
     /// The length of the file in bytes.

@@ -78,7 +78,7 @@ pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     }
 }
 
-/// A reader of the first bytes of a member.
+/// A reader that decompresses the first bytes of a member's content.
 pub(crate) struct Content<'m, 's> {
     member: Member,
     window: &'m mut Window<'s>,

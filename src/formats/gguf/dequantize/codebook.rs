@@ -90,7 +90,8 @@ fn rows<const W: usize, const N: usize>(
     out
 }
 
-/// Joins the low eight bits and the high bits of each number.
+/// Combines each byte of `low`, the low eight bits of a number, with the byte at the same index of `high`, the bits above
+/// them.
 fn widen<'b>(low: &'b [u8], high: &'b [u8]) -> impl Iterator<Item = u16> + 'b {
     low.iter().zip(high).map(|(low, high)| u16::from_le_bytes([*low, *high]))
 }

@@ -83,7 +83,8 @@ impl MemberRecords<'_> {
         out.extend(size.to_le_bytes());
     }
 
-    /// Appends the lengths of the name and of the extra field. The name has been validated.
+    /// Appends the two length fields: those of the name and of the zip64 extra field with the numbers `large`. The name
+    /// has been validated.
     fn extra(&self, out: &mut Vec<u8>, large: &[u64]) {
         let name = self.name.len().saturating_add(SUFFIX.len());
         out.extend(short(name).to_le_bytes());
