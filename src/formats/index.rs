@@ -214,7 +214,7 @@ struct All<'o> {
     selected: Size,
     whole: Size,
     unselected: Unselected,
-    /// The total length in bytes of all files that the index names.
+    /// The total length in bytes of the files that have been added so far.
     file_bytes: u64,
 }
 
