@@ -93,12 +93,13 @@ impl std::io::Read for Reader<'_> {
     }
 }
 
-/// The progress of reading a component: its position, and what has been verified.
+/// The progress of reading a component: how many bytes have been read, and what has been verified.
 pub(super) struct Reading<'a> {
     pub(super) component: Component<'a>,
     storage: StorageType,
     pub(super) stored: Stored,
-    /// The hasher of the bytes read so far; `None` once the end has been verified.
+    /// The hasher that computes the digest and the checksum of the component over the bytes read so far; `None` once all
+    /// bytes have been read and verified.
     pub(super) hasher: Option<Hasher>,
     /// The maximum size of a chunk in bytes: a multiple of the size of every element type.
     chunk: usize,
@@ -112,7 +113,8 @@ pub(super) struct Reading<'a> {
     failed: Option<BareError>,
     /// Whether bools are checked to be 0 or 1. False for bytes between strided elements, and after a wrong bool was found.
     validates_bools: bool,
-    /// The state of reading one field of records; `None` if the blob holds nothing but elements.
+    /// The progress of extracting one field, if the blob is an array of records (a NumPy structured dtype) and the
+    /// component is one field of them; `None` if the blob holds nothing but elements of the component.
     records: Option<Records>,
 }
 

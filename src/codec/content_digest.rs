@@ -24,7 +24,7 @@ pub enum DigestAlgorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoContentDigest {
-    /// The file is not of generation 2, or is a data shard.
+    /// The file is not a zTensor file of generation 2, or is a data shard, which has no manifest.
     NotDefined,
     /// The component at this location has no digest.
     Undigested(Location),

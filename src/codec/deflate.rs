@@ -12,7 +12,7 @@ use crate::num::u64_from_usize;
 use crate::read_at::{ReadAt, extend};
 use crate::rules::{Row, StreamRules};
 
-/// The largest distance in bytes of a match.
+/// The largest number of bytes that a match of a deflate stream may reach back: RFC 1951.
 const WINDOW: usize = 32 << 10;
 /// The largest number of stored bytes that are read at once.
 const INPUT: usize = 64 << 10;
@@ -33,7 +33,7 @@ pub(super) struct Inflate {
     taken: usize,
     /// The range of the file with the stored bytes that have not been read.
     stored: Extent,
-    /// The number of decoded bytes before the content that are still to come.
+    /// The number of decoded bytes that are still to be skipped before the content of the component begins.
     prefix: u64,
     /// The number of declared content bytes that have not been handed out.
     left: u64,

@@ -12,7 +12,7 @@ use crate::rules::StreamRules;
 /// The largest number of stored bytes that are read at once.
 const INPUT: usize = 64 << 10;
 
-/// A text that is being decoded.
+/// The decoder of a UTF-8 text in a pickle, each of whose characters stands for one byte of a component.
 pub(super) struct Latin1 {
     /// The range of the file with the stored bytes that have not been read.
     stored: Extent,
@@ -71,7 +71,7 @@ impl Latin1 {
         Ok(Some(byte))
     }
 
-    /// Returns the next stored byte, or `None` at the end of the text.
+    /// Returns the next byte of the UTF-8 text as it is stored, or `None` at the end of the text.
     #[inline]
     fn next_stored<R: ReadAt>(&mut self, source: &R) -> Result<Option<u8>, Error> {
         if self.taken == self.input.len() {

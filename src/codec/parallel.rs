@@ -30,12 +30,12 @@ const LARGEST: u64 = 64 << 20;
 /// The largest expansion factor that is allowed. It ties memory to the stored size, which the file cannot exaggerate.
 const TIMES: u64 = 64;
 
-/// A frame that can be decoded independently of other frames.
+/// A zstd frame of a component, which can be decoded independently of the other frames.
 struct FrameRange {
     stored: Extent,
     /// The size of the decoded frame in bytes.
     decoded: usize,
-    /// The entry of the seek table, if there is a table.
+    /// The frame's entry in the seek table; `None` if the component's encoding has no seek table.
     entry: Option<SeekEntry>,
 }
 
@@ -61,7 +61,7 @@ impl FrameRange {
     }
 }
 
-/// All frames of a component that has several frames.
+/// The zstd frames of a component that has more than one frame.
 pub(crate) struct FrameList {
     all: Vec<FrameRange>,
     /// The total size of the decoded frames in bytes.
@@ -71,9 +71,10 @@ pub(crate) struct FrameList {
 /// The state that the threads share: the frames that are left to decode, and the decoded frames.
 struct Work<'a, 'b> {
     left: Enumerate<IntoIter<FrameRange>>,
-    /// The part of the buffer for the frames that are left to decode.
+    /// The rest of the output buffer, into which the frames of `left` will be decoded.
     room: &'b mut [u8],
-    /// The hasher of stored bytes, if the digest is computed over stored bytes.
+    /// The hasher of the component's digest, if the digest is computed over stored (compressed) bytes; `None` if it is
+    /// computed over decoded bytes.
     hasher: Option<Hasher>,
     /// Decoded frames that wait for an earlier frame, and the number of frames that have been validated.
     done: Vec<Option<&'b [u8]>>,

@@ -7,7 +7,7 @@ use crate::index::RecordField;
 use crate::num::u64_from_usize;
 use crate::read_at::extend;
 
-/// The largest number of decoded bytes that are held in memory at once. A record may be longer.
+/// The largest number of decoded bytes that [`Records`] holds in memory at once. A single record may be longer.
 pub(super) const RECORDS: usize = 64 << 10;
 
 /// The state of reading one field of all records: the position of the field, and the decoded bytes that hold the current
@@ -22,7 +22,7 @@ pub(super) struct Records {
     /// byte in the content.
     bytes: Vec<u8>,
     start: u64,
-    /// The number of bytes of the field that have been handed out.
+    /// The number of bytes of the field that have been handed out, summed over all records so far.
     taken: u64,
 }
 

@@ -18,16 +18,16 @@ use crate::rules::{Limit, Rule};
 /// The magic of the skippable frame that holds the table. `SEEKABLE` is the magic at the end of the table.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
-/// The number of bytes of the table before its entries. `TAIL` is the number after them.
+/// The number of bytes of the seek table before its entries. `TAIL` is the number of bytes after them.
 const HEAD: u64 = 8;
 const TAIL: u64 = 9;
-/// The largest number of bytes that a frame may decode to.
+/// The largest number of bytes to which one zstd frame may decode.
 const FRAME_CAP: u32 = 16 << 20;
 
-/// The frames of a component that is being decoded.
+/// A component of the encoding `zt.zstd-seekable/1` that is being decoded frame by frame.
 pub(super) struct Seekable {
     extent: Extent,
-    /// The offset in the file of the table's first entry.
+    /// The offset in the file of the first entry of the seek table.
     entries: u64,
     count: u32,
     checksums: bool,
@@ -40,7 +40,7 @@ pub(super) struct Seekable {
     limits: Limits,
 }
 
-/// Returns the size in bytes of a table entry, with or without checksums.
+/// Returns the size in bytes of one entry of the seek table. `checksums` says whether entries contain a checksum.
 fn width(checksums: bool) -> u8 {
     if checksums { 12 } else { 8 }
 }
@@ -148,7 +148,7 @@ impl Seekable {
         BareError::new(Rule::SeekSizes, self.extent.offset()).found(found)
     }
 
-    /// Returns the offset at which the frames end and the table begins.
+    /// Returns the offset in the file at which the frames end and the seek table begins.
     fn end(&self) -> u64 {
         self.entries.saturating_sub(HEAD)
     }
@@ -242,7 +242,8 @@ impl Seekable {
         Ok(())
     }
 
-    /// Decodes the rest of the current frame into `scratch`, if a frame has been begun.
+    /// Decodes the rest of the current frame into `scratch`, if a frame has been begun, to verify the checksum of the
+    /// frame.
     pub(super) fn settle<R: ReadAt>(
         &mut self,
         source: &R,
@@ -254,7 +255,7 @@ impl Seekable {
         Ok(())
     }
 
-    /// Opens the next frame, and returns false if there is no further frame.
+    /// Opens the next zstd frame. Returns false if there is no further frame.
     fn begin<R: ReadAt>(&mut self, source: &R) -> Result<bool, Error> {
         if self.next == self.count {
             return if self.left == 0 { Ok(false) } else { Err(self.sizes(self.left).into()) };

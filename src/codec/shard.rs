@@ -25,7 +25,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 /// A file that may be a shard. Nothing of the file has been read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<S> {
-    /// Reads the bytes of the file.
+    /// The source that the bytes of the file are read from.
     pub source: S,
     /// The length of the file in bytes.
     pub length: u64,
@@ -83,10 +83,10 @@ pub struct BoundShard<'a, S> {
     is_needed: bool,
 }
 
-/// The outcome of comparing the digest of a shard.
+/// The outcome of comparing a shard's bytes with the digest that the table of shards gives.
 #[derive(Clone, Debug)]
 enum Comparison<'a> {
-    /// The digest does not exist: shards of other formats have none.
+    /// The table gives no digest. This is so for shards of other formats than zTensor.
     Absent,
     /// The digest has not been compared.
     Pending,
@@ -145,7 +145,8 @@ impl<'a, S> BoundShard<'a, S> {
         &self.source
     }
 
-    /// Returns the sums of the shard's blocks, or `None` if the shard has not been verified.
+    /// Returns the checksums of the shard's blocks, against which later reads are checked, or `None` if the shard has not
+    /// been verified.
     pub fn verified(&self) -> Option<&VerifiedBlocks> {
         if let Comparison::Equal(blocks) = &self.digest { Some(blocks) } else { None }
     }
@@ -439,7 +440,7 @@ fn compare_group<S: ReadAt>(
     Ok(())
 }
 
-/// Copies the blocks of `verified` that overlap `blobs`, which are sorted.
+/// Copies the block checksums of `verified` whose blocks overlap `blobs`, which are sorted.
 fn part<'b>(
     verified: &VerifiedBlocks,
     blobs: impl Iterator<Item = &'b WeakBlob>,
@@ -609,7 +610,7 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
     }
 }
 
-/// The shards of an archive, which owns their sources.
+/// The shards of an open archive. This type owns the sources that the bytes of the shards are read from.
 #[cfg(feature = "std")]
 #[derive(Debug)]
 pub(crate) struct OwnShards<S> {

@@ -14,7 +14,7 @@ pub(super) struct Strided {
     axes: Vec<Axis>,
 }
 
-/// The bytes of an array in memory.
+/// The bytes of a strided array that have been read into memory: the whole blob, or only the elements.
 pub(super) enum Elements {
     /// All bytes of the blob, including bytes between elements.
     All(Vec<u8>),

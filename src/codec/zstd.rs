@@ -40,7 +40,7 @@ impl Frames {
         Ok(Self(all))
     }
 
-    /// Returns whether the component is a single frame with a checksum.
+    /// Returns whether the component is a single zstd frame that has a checksum.
     pub(super) fn is_one_with_checksum(&self) -> bool {
         self.0.first().is_some_and(decode::Frames::is_one_with_checksum)
     }

@@ -22,13 +22,14 @@ use super::gguf::dequantize::dequantize;
 use super::gguf::types::BLOCKS;
 use super::kind::elements;
 
-/// The prefix of the layout names of blocks. The type's name in lower case follows.
+/// The prefix of the layout names of tensors that consist of ggml blocks. The name of the block type in lower case
+/// follows.
 const LAYOUT: &str = "gguf.";
 
-/// The types of blocks for which generation 2 has no profile.
+/// The ggml block types for which generation 2 of zTensor defines no profile `gguf.NAME/1`.
 const WITHOUT_PROFILE: [&str; 5] = ["TQ1_0", "TQ2_0", "NVFP4", "Q1_0", "Q2_0"];
 
-/// The types whose blocks have only fields of one byte, which are the same in both byte orders.
+/// The ggml block types whose blocks consist of fields of one byte, so that a block is the same in both byte orders.
 const WITHOUT_FIELDS: [&str; 2] = ["MXFP4", "NVFP4"];
 
 /// A ggml type whose elements are stored in blocks. An archive keeps the bytes of blocks unchanged.
@@ -180,7 +181,7 @@ impl Block {
     }
 }
 
-/// The length in bytes of the longest block.
+/// An upper bound for the length in bytes of a block of any type.
 const MOST_BYTES: usize = 512;
 /// The largest number of elements that a dequantizer passes to its callback at once. No block has more elements.
 const PIECE: usize = 1 << 10;
@@ -190,9 +191,9 @@ const PIECE: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub struct BlockDequantizer {
     block: &'static Block,
-    /// The first bytes of the block that the last chunk has cut.
+    /// The bytes so far of a block that began in an earlier chunk and is not complete; `length` is their number.
     begun: [u8; MOST_BYTES],
-    /// The number of these bytes.
+    /// The number of bytes in `begun`.
     length: usize,
 }
 
@@ -267,7 +268,7 @@ impl BlockDequantizer {
 pub struct LengthMismatch {
     /// The name of the block type.
     pub block: &'static str,
-    /// The length of the blocks in bytes.
+    /// The total length in bytes of the blocks that were given.
     pub bytes: usize,
     /// The expected number of elements.
     pub elements: usize,

@@ -23,7 +23,8 @@ pub(super) fn format_error(error: Error) -> FormatError {
     }
 }
 
-/// Ends `builder` and returns the header. `duplicate` is the rule that names are unique.
+/// Completes the index of `builder`, and returns the parsed header. `duplicate` is the rule that the error names if two
+/// tensors have the same name.
 pub(super) fn finish(builder: Builder<'_>, duplicate: Rule) -> Result<Parsed, FormatError> {
     builder.try_finish().map_err(|rejection| finish_error(rejection, duplicate))
 }

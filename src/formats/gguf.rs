@@ -45,7 +45,7 @@ pub(super) const MAGIC: &[u8] = b"GGUF";
 /// opening may take in addition to a multiple of the header.
 const FIRST: u64 = 32 << 10;
 
-/// The format's name and rules for the index of an archive.
+/// GGUF as a file format: its name, and the rules that are checked while the index of its tensors is built and read.
 static GGUF: FileFormat = FileFormat::new(
     "GGUF",
     Blobs::Disjoint,
@@ -113,7 +113,7 @@ pub(crate) fn data_end(
     })
 }
 
-/// A file whose header is being read.
+/// A GGUF file whose header is being read.
 struct File<'f> {
     source: &'f dyn ReadAt,
     length: u64,

@@ -32,15 +32,16 @@ use header::{Count, IndexHeader, Weights};
 
 pub(crate) use header::PartFormat;
 
-/// The suffix of the name of an index.
+/// The suffix of the name of an index, the JSON file that lists which file contains each tensor of a model.
 pub(crate) const SUFFIX: &str = ".index.json";
-/// The longest index that is read: as long as the header of one file may be.
+/// The length in bytes of the longest index that is read: as long as the header of one safetensors file may be.
 const LONGEST: u64 = 100_000_000;
 
-/// The format of an index of safetensors files, for the index of objects that it fills.
+/// The format of a `.index.json` file of safetensors files: its name, and the rules for the tensors that it lists.
 static SAFETENSORS: FileFormat =
     FileFormat::new("safetensors index", Blobs::Disjoint, safetensors::RULES);
-/// The format of an index of checkpoints of PyTorch, whose tensors may share storages.
+/// The format of a `.index.json` file of PyTorch checkpoints: its name, and the rules for the tensors that it lists,
+/// which may share storages.
 static TORCH: FileFormat = FileFormat::new("PyTorch index", Blobs::Any, torch::RULES);
 
 /// Returns whether a file called `name` is an index. Only the name decides, because the function is called before the file is
@@ -55,7 +56,7 @@ pub(crate) fn is_named_so(name: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Index {
     header: IndexHeader,
-    /// The length of the index in bytes.
+    /// The length in bytes of the index file itself.
     length: u64,
     _feature: Feature,
 }
@@ -187,7 +188,7 @@ fn torch_archive<'s>(
     Ok((archive, metadata))
 }
 
-/// The bytes and elements of several tensors.
+/// The total number of bytes, and of elements, of several tensors.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     bytes: u64,
@@ -213,7 +214,7 @@ struct All<'o> {
     selected: Size,
     whole: Size,
     unselected: Unselected,
-    /// The length of all files in bytes.
+    /// The total length in bytes of the files that have been added so far.
     file_bytes: u64,
 }
 

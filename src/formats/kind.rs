@@ -2,7 +2,7 @@
 
 use crate::element::{LogicalType, StorageType};
 
-/// An element type.
+/// The element type of a tensor in a format other than zTensor, in terms of zTensor: a storage type or a logical type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FormatDType {
     /// A storage type without a logical type.

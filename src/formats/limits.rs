@@ -30,7 +30,7 @@ pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> FormatError {
     FormatError::violation(Limit::Rank, format_args!("{whose} has more than {most} dimensions"))
 }
 
-/// Checks that the number of keys is within the limit. `whose` is the subject of the error.
+/// Checks that `keys`, the number of keys of some metadata, is within the limit. `whose` names the metadata in the error.
 pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), FormatError> {
     if keys <= limits.keys().into() {
         return Ok(());

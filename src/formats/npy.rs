@@ -45,7 +45,7 @@ pub(super) const PICKLES: Option<&PickleRules> = Some(&super::torch::OBJECTS);
 #[cfg(not(feature = "torch"))]
 pub(super) const PICKLES: Option<&PickleRules> = None;
 
-/// The format's name and rules for the index of an archive.
+/// The .npy format: its name, and the rules that are checked while the index of its arrays is built and read.
 static NPY: FileFormat = FileFormat::new(
     ".npy",
     Blobs::Disjoint,
@@ -67,7 +67,7 @@ pub(super) struct NpyHeader {
     elements: Type,
     /// The dtype as the header spells it; empty for numbers.
     type_name: String,
-    /// The fields of numbers, if the elements are records.
+    /// The record fields that hold numbers, if the elements are records (a structured dtype).
     fields: Vec<NumberField>,
     /// Whether the array is in column-major (Fortran) order.
     columns_first: bool,
@@ -76,7 +76,7 @@ pub(super) struct NpyHeader {
     bytes: Option<u64>,
 }
 
-/// The bytes of an array in its file, and their encoding.
+/// Where the bytes of an array are in the file, and how they are encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
     /// The component of the array, with the storage type `u8` in place of its type.
@@ -242,23 +242,24 @@ impl NpyHeader {
 /// decompress to the longest dtype, so without this bound an archive could take far more memory than its size.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// The number of bytes that are left.
+    /// The number of bytes of memory that may still be taken.
     bytes: u64,
     /// Whether fields of records become tensors.
     pub(super) has_fields: bool,
 }
 
 impl Room {
-    /// The number of bytes that every file has.
+    /// The room in bytes that every file gets, however short its headers are.
     const LEAST: u64 = 24 << 10;
-    /// The number of bytes for each byte of a header that lies in the file as it is.
+    /// The room in bytes that each byte of an uncompressed header adds.
     const FACTOR: u64 = 4;
-    /// The number of bytes of the records of a field.
+    /// The room in bytes that a field of records takes if it becomes a tensor, besides the room for names: the size of the
+    /// tensor's entries in the index.
     const FIELD: u64 = 224;
     /// The length in bytes of a dtype's name that takes no room, and to which a longer name is cut if no room is left.
     const SHORT: usize = 64;
 
-    /// Creates the room of a file whose headers take `headers` bytes.
+    /// Creates the room of a file with `headers` bytes of uncompressed headers.
     pub(super) fn new(headers: u64) -> Self {
         let mut room = Self { bytes: Self::LEAST, has_fields: true };
         room.add(headers);

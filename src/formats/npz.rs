@@ -32,7 +32,7 @@ use super::zip::{
 /// The suffix that the name of a member has and the name of its tensor lacks.
 const SUFFIX: &str = ".npy";
 
-/// The format's name and rules for the index of an archive.
+/// The .npz format: its name, and the rules that are checked while the index of its arrays is built and read.
 static NPZ: FileFormat = FileFormat::new(
     ".npz",
     Blobs::Disjoint,
@@ -186,15 +186,16 @@ fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// A reader of the headers of arrays.
+/// A reader of the .npy headers of the arrays in an .npz archive.
 struct Arrays<'s> {
     window: Window<'s>,
     source: &'s dyn ReadAt,
     length: u64,
     options: &'s OpenOptions,
-    /// The decompressed first bytes of the last member.
+    /// The decompressed first bytes of the member whose header was read most recently.
     start: Vec<u8>,
-    /// The decoder that decompresses the last member, or none.
+    /// The decoder of the compressed member that was read most recently, kept to reuse its memory; empty before the
+    /// first.
     decoder: Vec<DecompressorOxide>,
 }
 

@@ -528,7 +528,7 @@ fn is_tensorflow(
     Ok(input.array()? == Some(TABLE))
 }
 
-/// Returns whether `name` is the name of an index.
+/// Returns whether `name` is the name of an index (`.index.json`) of several safetensors or PyTorch files.
 pub(super) fn is_index(name: FileName<'_>) -> bool {
     name.text().is_some_and(index::is_named_so)
 }

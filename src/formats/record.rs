@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use crate::num::u64_from_usize;
 
-/// The length in bytes of the longest encoded number.
+/// The length in bytes of the longest LEB128 encoding of a 64-bit number.
 pub(super) const NUMBER: usize = 10;
 
-/// Appends the encoded `number` to `out`.
+/// Appends the LEB128 encoding of `number` to `out`.
 pub(super) fn number(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [low, ..] = number.to_le_bytes();

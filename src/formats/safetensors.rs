@@ -46,7 +46,7 @@ pub(crate) const RULES: Rules = Rules {
     quantized: Some(&super::rules::QUANTIZED),
 };
 
-/// The format's name and rules for the index of an archive.
+/// The safetensors format: its name, and the rules that are checked while the index of its tensors is built and read.
 static SAFETENSORS: FileFormat = FileFormat::new("safetensors", Blobs::Disjoint, RULES);
 
 /// Returns the header of a file of `length` bytes that begins with `start`.
@@ -334,7 +334,7 @@ fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), 
     finish(builder).map(drop)
 }
 
-/// Ends `builder` and returns the header.
+/// Completes the index of `builder`, and returns the parsed header.
 fn finish(builder: Builder<'_>) -> Result<Parsed, FormatError> {
     builder_error::finish(builder, Rule::SafetensorsDuplicateName)
 }

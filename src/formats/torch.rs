@@ -42,7 +42,7 @@ use pickle::Pickle;
 use stream::Stream;
 use walk::{Leaf, NameWalk};
 
-/// The rules for the index of an archive.
+/// The rules of PyTorch checkpoints that are checked while the index of tensors is built and content is read.
 pub(super) const RULES: Rules = Rules {
     duplicate_name: Rule::TorchDuplicateName.row(),
     bool_value: Some(Rule::TensorBoolValue.row()),
@@ -54,7 +54,8 @@ pub(super) const RULES: Rules = Rules {
     pickles: None,
     quantized: Some(&super::rules::QUANTIZED),
 };
-/// The format's name and rules for the index of an archive.
+/// The format of PyTorch checkpoints: its name, and the rules that are checked while the index of tensors is built and
+/// read.
 static TORCH: FileFormat = FileFormat::new("PyTorch", Blobs::Any, RULES);
 
 /// The length in bytes of the longest pickle.

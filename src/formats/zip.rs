@@ -19,7 +19,7 @@ pub(super) use directory::Directory;
 pub(super) use entry::ZipEntry;
 pub(super) use member::{Content, Member, damage, read_whole};
 
-/// The program that writes the archives, which decides the allowed constructs.
+/// The program that is expected to have written a zip archive. It decides which constructs are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writer {
     /// NumPy and zip programs: members are arrays, and extra fields may contain times and owners.
@@ -52,14 +52,15 @@ impl Decoded {
     }
 }
 
-/// The extents of members, which must cover the file up to the directory exactly.
+/// The byte ranges of the members of a zip archive (local header, data and data descriptor). Together they must cover the
+/// file up to the central directory exactly.
 #[derive(Debug)]
 pub(super) struct Extents {
-    /// The start and end offsets of members.
+    /// The offsets in the file at which each member starts and ends.
     ranges: Vec<(u64, u64)>,
     /// The sum of the lengths of all extents.
     covered: u64,
-    /// The offset at which the directory begins.
+    /// The offset in the file at which the central directory begins, and the last member must end.
     end: u64,
 }
 

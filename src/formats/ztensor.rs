@@ -47,11 +47,11 @@ pub(crate) struct Objects<'m> {
     ordinal: u32,
 }
 
-/// The root of a manifest.
+/// The reader of the fields of a manifest's outermost map other than its objects.
 enum Root<'m> {
     V1(v1::RootReader<'m>),
     V2(v2::RootReader<'m>),
-    /// All fields have been read, or there are none.
+    /// All fields have been read, or there are no such fields: the manifest is of 0.1, or is empty as in a data shard.
     Read,
 }
 
@@ -268,12 +268,12 @@ pub(crate) struct Fields {
     pub(crate) byte_order: Field,
 }
 
-/// How the records of objects and components are nested.
+/// How the CBOR maps that describe objects and components are nested in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nesting {
-    /// One record describes an object and its only component (0.1).
+    /// One map describes an object and its only component (0.1).
     Flat,
-    /// The record of an object follows its name, and the record of a component follows its role.
+    /// The map of an object is the value of its name, and within it the map of a component is the value of its role.
     Named,
 }
 
@@ -356,12 +356,12 @@ impl Dialect {
     }
 }
 
-/// A field of a checked record, by its key, with which the field can be found again.
+/// A field of a checked CBOR map. It holds the key, by which the field can be found in the map again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field(pub(in crate::formats::ztensor) &'static str);
 
 impl Field {
-    /// The field of records that do not have it.
+    /// Stands for a field that the maps of a generation do not have. Its key is empty.
     pub(in crate::formats::ztensor) const NONE: Self = Self("");
 
     /// Returns whether the field has the key `key`.

@@ -9,7 +9,7 @@ use zten_zstd::decode::{Block, BlockDecoder, Flaw, FrameHeader};
 
 use crate::num::u64_from_usize;
 
-/// A decoder of one frame after another, which is not used after an error.
+/// A decoder that decodes one zstd frame after another. After an error it must not be used again.
 pub(super) struct Decoder(FrameDecoder);
 
 impl Default for Decoder {

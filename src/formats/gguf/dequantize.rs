@@ -70,7 +70,8 @@ fn unpack<const W: usize, const N: usize, const M: usize>(packed: &[u8; N]) -> [
     out
 }
 
-/// Joins each number of `low`, which has `bits` bits, with its high bits.
+/// Combines each number of `low`, of `bits` bits, with the number at the same index of `high`, which holds the bits above
+/// them.
 fn join<const N: usize>(mut low: [u8; N], high: &[u8; N], bits: u32) -> [u8; N] {
     for (low, high) in low.iter_mut().zip(high) {
         *low |= high.wrapping_shl(bits);

@@ -95,7 +95,7 @@ pub fn edit_header(
     }
 }
 
-/// The reason why there is no new header.
+/// The reason why the new header cannot be made.
 enum Refusal {
     Stop(Stop),
     Inexpressible(Inexpressible),
@@ -266,7 +266,7 @@ impl Unfit {
     }
 }
 
-/// The new header.
+/// The new header while it is being written.
 struct Output {
     bytes: Vec<u8>,
     byte_order: ByteOrder,
@@ -279,7 +279,7 @@ impl Output {
         Ok(())
     }
 
-    /// Returns the little-endian bytes of a number in the byte order of the file.
+    /// Converts `bytes`, a little-endian number, to the byte order of the file.
     fn in_order<const N: usize>(&self, mut bytes: [u8; N]) -> [u8; N] {
         if self.byte_order == ByteOrder::Big {
             bytes.reverse();
@@ -393,7 +393,8 @@ impl Output {
     }
 }
 
-/// Returns the end of a message about a value that is not of the type `kind`.
+/// Returns the end of the message about a value that is not of the type `kind`: the advice to put the value between
+/// quotes if `kind` is the string type, and nothing otherwise.
 fn quotes(kind: u32) -> &'static str {
     if kind == value::STRING { ": put the value between quotes" } else { "" }
 }

@@ -17,9 +17,9 @@ use super::input::{Input, Stop};
 use super::types::Type;
 use super::{known, value};
 
-/// The alignment of data, if the metadata has none.
+/// The alignment of tensor data in bytes, if the metadata does not set `general.alignment`.
 pub(super) const ALIGNMENT: u64 = 32;
-/// The key of the alignment.
+/// The metadata key whose value is the alignment of tensor data in bytes.
 pub(super) const ALIGNMENT_KEY: &str = "general.alignment";
 /// The smallest alignment that the format allows. All other alignments are multiples of it.
 const LEAST_ALIGNMENT: u32 = 8;
@@ -41,7 +41,7 @@ const BLOCKS: usize = 82;
 pub(super) struct GgufHeader<'h> {
     /// The number of tensors.
     pub(super) tensors: u32,
-    /// The largest number of bytes that the names, layouts and attributes of all tensors take as CBOR.
+    /// An upper bound for the number of bytes that the names, layouts and attributes of all tensors take as CBOR.
     pub(super) text: usize,
     pub(super) alignment: u64,
     /// The byte order of the header, and of the elements.
@@ -57,7 +57,7 @@ pub(super) struct GgufHeader<'h> {
     limits: Limits,
 }
 
-/// The extent of a tensor's data.
+/// Where the data of a tensor is in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     /// The offset, counted from the start of the data.
@@ -208,9 +208,9 @@ pub(super) fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
 struct Metadata {
     /// The metadata as CBOR.
     cbor: Vec<u8>,
-    /// The alignment that the metadata sets.
+    /// The alignment of tensor data in bytes: the value of `general.alignment`, or the default.
     alignment: u64,
-    /// The offsets of the keys whose values are checked by [`known::check`].
+    /// The offsets in the file of the keys whose values are checked by [`known::check`].
     known: Vec<u64>,
 }
 

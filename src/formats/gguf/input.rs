@@ -60,17 +60,18 @@ impl Stop {
     }
 }
 
-/// A position in the first bytes of a file.
+/// A position in the header of a GGUF file, at which the next value is read. Only the first bytes of the file are in
+/// memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input<'h> {
     bytes: &'h [u8],
-    /// The position of the next byte.
+    /// The offset in the file of the next byte.
     at: usize,
     /// The length of the file in bytes.
     length: u64,
     /// The length in bytes of the longest header that is allowed.
     most: u64,
-    /// The limit that a longer header exceeds.
+    /// The limit that the error names if the header is longer than `most`.
     limit: &'static Row,
     /// The byte order in which numbers are read.
     byte_order: ByteOrder,

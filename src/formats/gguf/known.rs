@@ -77,7 +77,8 @@ const UNSIGNED: u64 = (1 << 32) - 1;
 
 /// The names of value types, in the order of their numbers.
 const NAMES: &str = "u8 i8 u16 i16 u32 i32 f32 bool string array u64 i64 f64";
-/// The type of a token that stands for a byte. [`BYTE_START`] is the beginning of its text.
+/// The number in `tokenizer.ggml.token_type` of a token that stands for a byte. [`BYTE_START`] is the beginning of the
+/// token's text.
 const BYTE: u32 = 6;
 const BYTE_START: &[u8] = b"<0x";
 
@@ -200,7 +201,7 @@ struct MetadataEntry<'h> {
     at: u64,
     /// The offset of the value's type in the file.
     start: u64,
-    /// The type of the value, or of the elements of an array.
+    /// The GGUF number of the value's type, or of the type of the elements if the value is an array.
     kind: u32,
     /// The number of elements; `None` if the value is no array.
     length: Option<u64>,

@@ -18,7 +18,7 @@ const PIECE: usize = 4096;
 /// A file whose header has been parsed.
 pub(super) struct Layout<'l, 'h> {
     pub(super) source: &'l dyn ReadAt,
-    /// The length of the file.
+    /// The length of the file in bytes.
     pub(super) length: u64,
     /// The first bytes of the file. Padding within them is not read again.
     pub(super) start: &'l [u8],

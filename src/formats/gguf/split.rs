@@ -36,7 +36,7 @@ const DIGITS: usize = 5;
 /// The suffix of the names of all files.
 const SUFFIX: &str = ".gguf";
 
-/// The name of the first file of a split model.
+/// The parsed name of the first file of a split model, such as `model-00001-of-00003.gguf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FirstName<'n> {
     /// The part that the names of all files begin with.
@@ -77,7 +77,7 @@ fn digits(text: &str) -> Option<u32> {
 /// A split model whose first file has been parsed.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// The numbers in the metadata of the first file.
+    /// The values of the `split.` keys in the metadata of the first file.
     numbers: Numbers,
     /// The names of the other files, in order.
     names: Vec<String>,
@@ -173,7 +173,7 @@ impl Split {
     }
 }
 
-/// The numbers that the metadata of each file of a split model has.
+/// The values of the `split.` keys, which the metadata of each file of a split model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Numbers {
     /// The number of the file, from 0.

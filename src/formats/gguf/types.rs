@@ -10,7 +10,7 @@ use super::dequantize::{
     Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, Q8K, Tq1_0, Tq2_0,
 };
 
-/// The type of a tensor.
+/// The ggml type of a tensor in a GGUF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     /// Plain elements without blocks.
@@ -22,7 +22,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Returns the type with the number `id`.
+    /// Returns the type that ggml numbers `id`.
     pub(crate) fn of(id: u32) -> Self {
         let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Self::Plain(row.1));
         let known = plain.or_else(|| Block::by_number(id).map(Self::Blocks));
@@ -30,7 +30,7 @@ impl Type {
     }
 }
 
-/// The numbers of the types without blocks.
+/// The ggml numbers of the types without blocks, and their storage types.
 const PLAIN: [(u32, StorageType); 8] = [
     (0, StorageType::F32),
     (1, StorageType::F16),

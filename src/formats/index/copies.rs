@@ -25,7 +25,8 @@ pub(crate) struct Unselected {
     tensors: Vec<Other>,
     /// The names and descriptions, to which the spans of `tensors` point.
     texts: Vec<u8>,
-    /// The first finding by each rule, and the number of further findings.
+    /// The first finding by the rule for tensors that the index does not name, and the number of further findings by it.
+    /// `copies` and `overlays` are the same for two other rules.
     unnamed: Counted,
     copies: Counted,
     overlays: Counted,

@@ -22,7 +22,7 @@ use crate::num::u64_from_usize;
 use crate::rules::Limit;
 use crate::shards::Sibling;
 
-/// The format of the files that an index names.
+/// The format of the files that an index (`.index.json`) names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartFormat {
     Safetensors,
@@ -43,11 +43,11 @@ impl PartFormat {
 /// The largest number of bytes of all records. The records of an index of the largest allowed length take fewer bytes.
 const MOST: usize = 128 << 20;
 
-/// The content of an index.
+/// The parsed contents of an index file (`.index.json`).
 #[derive(Debug, Default)]
 pub(super) struct IndexHeader {
     pub(super) weights: Weights,
-    /// The format of all files; `None` if the index names no files.
+    /// The format of all files that the index names; `None` if it names no files.
     pub(super) part_format: Option<PartFormat>,
     /// The value of `total_size`, the length of all tensors or files in bytes.
     pub(super) total_size: Option<Count>,
@@ -122,7 +122,7 @@ fn duplicate_key(key: &str) -> FormatError {
 pub(super) struct Weights {
     /// A [record](FieldReader) for each tensor: its name, and the number of its file.
     records: Vec<u8>,
-    /// The position of each record in `records`, sorted by the names of tensors.
+    /// The offset in `records`, in bytes, of each tensor's record, sorted by the names of the tensors.
     starts: Vec<u32>,
     /// The number of each file, by its name.
     files: OrderedMap<String, usize>,
@@ -158,13 +158,13 @@ impl Weights {
         entries.filter(move |(_, number)| *number == file).map(|(name, _)| name)
     }
 
-    /// Returns the name of the tensor and the number of the file in the record at position `start`.
+    /// Returns the name of the tensor and the number of the file in the record at offset `start` of `records`.
     fn entry(&self, start: u32) -> (&str, usize) {
         let mut record = self.record(start);
         (record.text(), usize::try_from(record.number()).unwrap_or(usize::MAX))
     }
 
-    /// Returns the record at position `start`.
+    /// Returns a reader of the record at offset `start` of `records`.
     fn record(&self, start: u32) -> FieldReader<'_> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         FieldReader(self.records.get(start..).unwrap_or_default())
@@ -221,7 +221,7 @@ impl Weights {
     }
 }
 
-/// The state of parsing an index.
+/// The state of parsing an index file: what has been parsed so far, and the error that ended parsing.
 struct Reading<'l> {
     limits: &'l Limits,
     header: IndexHeader,

@@ -18,18 +18,18 @@ use crate::limits::Limits;
 
 use super::records::{self, Records};
 
-/// The three entries of the dictionary.
+/// The three entries of the dictionary in the header of a .npy file, which is a Python literal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal<'h> {
     /// The dtype of the elements.
     pub(super) descr: Descr<'h>,
     /// Whether the array is in column-major (Fortran) order.
     pub(super) columns_first: bool,
-    /// The dimensions.
+    /// The size of each dimension, outermost first.
     pub(super) shape: Vec<u64>,
 }
 
-/// The dtype in a literal.
+/// The value of `descr`, the dtype in the header of a .npy file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Descr<'h> {
     /// The name of a dtype, such as `<f4`.

@@ -46,7 +46,7 @@ pub(super) struct NumberField {
     pub(super) shape: Vec<u64>,
 }
 
-/// A list of fields whose end has not been parsed.
+/// A list of the fields of records, of which only the beginning has been parsed.
 #[derive(Default)]
 struct List<'h> {
     /// The size in bytes of the fields so far; `None` if it is not known.

@@ -65,7 +65,7 @@ pub(crate) struct Stored<'s> {
     wanted: usize,
     /// The number of bytes that may still be read from the source.
     left: u64,
-    /// The number of bytes that have been read.
+    /// The number of bytes that have been read from the source, without skipped bytes.
     taken: u64,
 }
 
@@ -81,7 +81,7 @@ impl<'s> Stored<'s> {
         self.left = most;
     }
 
-    /// Returns the number of bytes that have been read.
+    /// Returns the number of bytes that have been read from the source, without skipped bytes.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }

@@ -123,7 +123,7 @@ fn wide(entries: &mut Stored<'_>, length: u64, sizes: &mut [u64; 3]) -> Result<(
     entries.skip(left).map(drop)
 }
 
-/// Returns the name of the first member of a tar archive that is a pickle.
+/// Searches a tar archive for members that are pickles, and returns the name of the first such member.
 pub(super) fn tar(source: &dyn ReadAt, length: u64) -> Result<Option<String>, FormatError> {
     let mut at: u64 = 0;
     loop {

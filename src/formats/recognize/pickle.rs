@@ -120,7 +120,8 @@ enum StackKind {
     OddObject,
 }
 
-/// The state of a scan.
+/// A scan that executes the instructions of a file as a pickle, without calling anything, to decide whether the file is a
+/// pickle.
 #[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 struct Scanner<'i, I> {
     input: &'i mut I,

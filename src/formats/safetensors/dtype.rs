@@ -3,7 +3,7 @@
 use crate::element::{LogicalType, StorageType};
 use crate::formats::kind::FormatDType;
 
-/// All known names, most frequent first, because the search begins at the start.
+/// All known names of safetensors dtypes, most frequent first, because the search begins at the start.
 const NAMES: [Name; 20] = [
     Name::new("BF16", FormatDType::Plain(StorageType::Bf16)),
     Name::new("F16", FormatDType::Plain(StorageType::F16)),

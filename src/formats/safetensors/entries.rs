@@ -47,9 +47,9 @@ pub(crate) struct Entries<'h> {
 pub(crate) struct TensorEntry<'e> {
     pub(crate) name: &'e str,
     pub(crate) kind: FormatDType,
-    /// The dimensions, whose number is within the limit.
+    /// The size of each dimension, outermost first. The number of dimensions is within the limit.
     pub(crate) shape: &'e [u64],
-    /// The start and end of the data, counted from the end of the header.
+    /// The start and the end of the tensor's data in bytes, counted from the end of the header.
     pub(crate) data_offsets: (u64, u64),
     /// The offset in the header of the quote before the name.
     pub(crate) name_at: u32,
@@ -60,7 +60,7 @@ pub(crate) struct TensorEntry<'e> {
 /// The name of a tensor, the text between its quotes, and its fields.
 type Tensor<'h> = (Text, &'h str, Fields);
 
-/// The fields of an entry, without its dimensions.
+/// The fields of a tensor's entry in the header, without the sizes of its dimensions, which [`Dimensions`] holds.
 struct Fields {
     kind: FormatDType,
     data_offsets: (u64, u64),
@@ -410,7 +410,7 @@ fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
     Ok((at, (begin, end)))
 }
 
-/// The dimensions of one tensor. Dimensions beyond the limit are counted but not stored.
+/// The sizes of the dimensions of one tensor. Dimensions beyond the limit on their number are counted but not stored.
 #[derive(Debug)]
 struct Dimensions {
     numbers: Vec<u64>,

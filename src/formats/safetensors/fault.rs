@@ -49,7 +49,7 @@ pub(super) enum Why {
     Memory,
 }
 
-/// The field of an entry.
+/// A field of a tensor's entry in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Dtype,

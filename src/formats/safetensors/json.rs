@@ -47,7 +47,7 @@ pub(super) fn next<'h, O>(
     Ok((rest, Some(item)))
 }
 
-/// The location of a string in the header.
+/// Where a JSON string is in the header, without its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
     /// The position of the first byte after the quote, as the number of bytes from there to the end of the text.
@@ -57,7 +57,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Returns the position of the quote before the string.
+    /// Returns the position of the quote before the string, as the number of bytes from the quote to the end of the
+    /// header.
     #[inline]
     pub(super) fn quote(self) -> usize {
         self.left.saturating_add(1)
@@ -100,7 +101,7 @@ fn escaped(content: Input<'_>) -> Parsed<'_, Text> {
     }
 }
 
-/// Counts the bytes before the first quote, backslash or control character.
+/// Returns the number of bytes of `text` before the first quote, backslash or control character.
 #[inline]
 fn plain(text: Input<'_>) -> usize {
     let (chunks, tail) = text.as_chunks::<8>();
@@ -228,7 +229,8 @@ pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
     Some((at.get(usize::try_from(bits / 8).ok()?..)?, number))
 }
 
-/// Computes the number of eight decimal digits. The lowest byte has the most significant digit.
+/// Converts eight decimal digits to the number that they spell. Each byte of `digits` is the value (0 to 9) of one digit,
+/// and the lowest byte is the most significant digit.
 #[inline]
 fn eight_digits(digits: u64) -> u64 {
     // Each step joins two neighboring numbers. The number in the lower bits is the more significant one.
@@ -246,7 +248,7 @@ fn more_digits(mut at: Input<'_>, mut number: u64) -> Option<(Input<'_>, u64)> {
     Some((at, number))
 }
 
-/// Returns a word of eight times the same byte.
+/// Returns a 64-bit word whose eight bytes all are `byte`.
 const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }

@@ -25,7 +25,7 @@ pub(super) const EACH: u64 = 64;
 /// The number of bytes to which a member may expand beyond the factor [`EACH`].
 pub(super) const MORE: u64 = 64 << 10;
 
-/// The members of an archive.
+/// The members of a zip archive that PyTorch has written, which are all in one folder.
 pub(super) struct Folder<'d> {
     pickle: Option<Member>,
     /// Small members in which PyTorch describes the archive: the name in the folder, and the member.
@@ -215,7 +215,7 @@ impl<'d> Folder<'d> {
         self.pickle.map_or(0, |member| member.start)
     }
 
-    /// Returns whether the pickle lies in the file as it is.
+    /// Returns whether the pickle is stored in the zip archive without compression.
     pub(super) fn has_raw_pickle(&self) -> bool {
         self.pickle.is_some_and(|pickle| !pickle.is_deflated)
     }

@@ -11,7 +11,7 @@ use super::globals::{Global, Known};
 use super::machine::Machine;
 use super::pickle::{Fact, LONGEST_NAME, Pickle, Pickled};
 
-/// A scalar of NumPy.
+/// The value of a NumPy scalar that is a bool or a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ScalarValue {
     Bool(bool),
@@ -20,7 +20,7 @@ pub(super) enum ScalarValue {
     Float(f64),
 }
 
-/// The largest number of dimensions of an array.
+/// The largest number of dimensions of a NumPy array.
 const MOST_DIMENSIONS: u32 = 64;
 /// The number of bytes of the longest scalar that becomes an attribute.
 const LONGEST_SCALAR: usize = 8;
@@ -101,13 +101,14 @@ impl Machine<'_> {
         value == Pickled::Bool(wanted) || self.pickle.count(value) == Some(wanted.into())
     }
 
-    /// Returns whether the tuple `shape` is `(0,)`.
+    /// Returns whether the tuple `shape` is `(0,)`, the shape with which NumPy's `_reconstruct` is called.
     fn is_zero(&self, shape: u32) -> bool {
         let [only] = self.pickle.first(shape);
         self.pickle.length(shape) == 1 && self.pickle.count(only) == Some(0)
     }
 
-    /// Returns whether `code` is the byte `b`, or a text of it, as Python 2 writes the byte.
+    /// Returns whether `code` is the byte `b`, the type code with which NumPy's `_reconstruct` is called. Python 2 writes
+    /// it as a text.
     fn is_byte_b(&self, code: Pickled) -> bool {
         match code {
             Pickled::Bytes(at) | Pickled::Latin1(at) | Pickled::Text(at) => {
@@ -212,14 +213,14 @@ fn size_of_element(kind: Type) -> Option<u64> {
     }
 }
 
-/// The flags of a dtype of Python objects.
+/// The flags in the pickled state of a NumPy dtype whose elements are Python objects.
 const OBJECTS: u64 = 63;
-/// The flag of a dtype whose elements need to be initialized: text.
+/// The flag in the pickled state of a NumPy dtype whose elements need to be initialized: text.
 const TEXT: u64 = 8;
 /// The flags of records as old and new versions of NumPy write them, and of records with objects. Records that are aligned also have
 /// the flag 128.
 const RECORDS: [u64; 3] = [0, 16, 27];
-/// The flag of records that are aligned.
+/// The flag in the pickled state of a NumPy dtype of records whose fields are aligned as in a C struct.
 const ALIGNED: u64 = 128;
 
 impl<'p> Pickle<'p> {
@@ -374,7 +375,7 @@ impl<'p> Pickle<'p> {
         Ok(Some(length))
     }
 
-    /// Returns the scalar of NumPy `node` as a number; `None` if it is of another kind.
+    /// Returns the value of the NumPy scalar `node`, or `None` if the scalar is neither a bool nor a number.
     pub(super) fn number(&self, node: u32) -> Option<ScalarValue> {
         let [Pickled::NumpyDtype(dtype), content] = self.first(node) else { return None };
         let Type::Known(Number { storage, logical: None, is_big }) = self.numpy_type(dtype) else {

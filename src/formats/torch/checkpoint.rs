@@ -28,7 +28,7 @@ pub(super) struct Checkpoint<'c, 'p> {
     pub(super) storages: &'c mut Storages<'p>,
     /// Whether the elements of storages are big-endian.
     pub(super) is_big: bool,
-    /// Whether the pickle lies in the file as it is, so that bytes in it can be read in place.
+    /// Whether the pickle is stored in the file without compression, so that bytes in it can be read in place.
     pub(super) is_raw_pickle: bool,
     pub(super) builder: Builder<'c>,
 }
@@ -144,7 +144,7 @@ struct Tensors<'t, 'c, 'p, 'o> {
     is_complete: bool,
 }
 
-/// A tensor for the builder.
+/// The description of a tensor that is passed to the builder of the index.
 struct Described<'d> {
     name: &'d str,
     shape: &'d [u64],

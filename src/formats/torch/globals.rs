@@ -11,12 +11,12 @@ use crate::formats::kind::FormatDType::{self, Logical, Plain};
 
 use super::pickle::TensorLayout;
 
-/// A global that a pickle may import.
+/// A global (a class, function or constant of a Python module) that a pickle may import, and what calling it makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Global {
     /// Makes an ordered dictionary, the type of a module's `state_dict`.
     OrderedDict,
-    /// Makes a shape from a tuple.
+    /// `torch.Size`, which makes a shape from a tuple.
     Size,
     /// Makes a device from its name, or from its kind and a number.
     Device,
@@ -29,7 +29,7 @@ pub(super) enum Global {
     Storage(Dtype),
     /// The class of storages of bytes without a dtype.
     Untyped,
-    /// A dtype.
+    /// A dtype of PyTorch, such as `torch.float32`.
     Dtype(Dtype),
     /// Another class or function of the tables [`OF_TORCH`] and [`OF_OTHERS`].
     Known(Known),
@@ -85,7 +85,7 @@ pub(super) enum Known {
     Range,
     /// Encodes a text. Pickles of protocol 2 spell bytes as texts that this function encodes in Latin-1.
     Encode,
-    /// A class whose instances have attributes and nothing else.
+    /// `argparse.Namespace` or `types.SimpleNamespace`: a class whose instances have attributes and nothing else.
     Namespace,
     Path,
     Date,
@@ -100,20 +100,20 @@ pub(super) enum Known {
     Factory,
 
     // Classes and functions of NumPy.
-    /// Makes an empty array. A later BUILD instruction sets its shape, dtype and bytes.
+    /// Makes an empty NumPy array. A later BUILD instruction sets the shape, dtype and bytes of the array.
     Reconstruct,
-    /// Makes an array from bytes, as pickles of protocol 5 do.
+    /// Makes a NumPy array from bytes, as pickles of protocol 5 do.
     FromBuffer,
-    /// Makes a scalar from a dtype and bytes.
+    /// Makes a NumPy scalar from a NumPy dtype and bytes.
     Scalar,
     /// A class of arrays. Calling it with a buffer would make an array of any bytes, even of pointers, so only
     /// [`Reconstruct`](Self::Reconstruct) may have it as an argument.
     Array,
-    /// Makes a dtype from its name.
+    /// Makes a NumPy dtype from its name.
     NumpyDtype,
     /// A class in `numpy.dtypes`, such as `Float32DType`: the class of a single dtype.
     DtypeClass,
-    /// The class of records, which occurs in the dtype of an array of records.
+    /// The NumPy class of records (elements with named fields), which occurs in the dtype of an array of records.
     Record,
 }
 
@@ -479,7 +479,7 @@ pub(super) fn is_property(name: &[u8]) -> bool {
     PROPERTIES.iter().any(|property| property.as_bytes() == name)
 }
 
-/// A global that a pickle may import.
+/// A global that a pickle may import, as [`find`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Import {
     pub(super) global: Global,

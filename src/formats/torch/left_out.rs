@@ -19,7 +19,7 @@ const MOST: usize = 16;
 /// dictionaries around its value, so names could otherwise take much more memory than the pickle. Further values are only counted.
 const MOST_NAME_BYTES: usize = 1 << 20;
 
-/// Values that are left out, by kind.
+/// Counts, by kind, of the values of a checkpoint that are left out because zten cannot represent them.
 #[derive(Default)]
 pub(super) struct LeftOut {
     kinds: Vec<LeftOutKind>,
@@ -31,7 +31,7 @@ pub(super) struct LeftOut {
     name_bytes: usize,
 }
 
-/// The values of one kind.
+/// The number of values of one kind that are left out, and the name of the first of them.
 struct LeftOutKind {
     /// The kind, such as the name of a class.
     what: String,

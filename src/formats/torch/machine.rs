@@ -19,7 +19,7 @@ use super::pickle::{BeyondTorch, Fact, Pickle, Pickled, Unknown, allowance, deci
 /// Where a pickle comes from, which decides the opcodes and the globals that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
-    /// A pickle in an archive.
+    /// A pickle in a zip archive, which is not a TorchScript program.
     Archived,
     /// The data of a TorchScript program. The program defines the classes of the values.
     Script,
@@ -56,17 +56,18 @@ const NOT_A_NUMBER: &str = "a line is not a number";
 /// The message for a mutable value where Python needs a value that it can hash.
 const MUTABLE: &str = "a key of a dictionary or an item of a set is a mutable value";
 
-/// The state of the machine.
+/// The machine that executes the instructions of a pickle and builds its value, without running any Python code.
 pub(super) struct Machine<'p> {
     pub(super) pickle: Pickle<'p>,
     pub(super) context: Context,
     /// Whether the pickle may import globals that zten does not know. Their objects become opaque values.
     pub(super) tolerates_globals: bool,
-    /// The position of the next instruction.
+    /// The position of the next instruction, in bytes from the start of the pickle.
     at: usize,
-    /// The position of the current instruction.
+    /// The position of the current instruction, in bytes from the start of the pickle.
     pub(super) now: u32,
-    /// The position at which the last frame that began ends.
+    /// The position in the pickle at which the last frame ends that an instruction FRAME has begun; `None` before the
+    /// first frame.
     frame: Option<usize>,
     stack: Vec<Pickled>,
     /// The largest height of the stack so far, for which the arena has been charged.
@@ -187,7 +188,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Checks that the stream ends with the last instruction, STOP.
+    /// Checks that no bytes follow STOP, the last instruction of the pickle.
     fn check_end(&self) -> Result<(), FormatError> {
         let count = self.pickle.bytes.len().saturating_sub(self.at);
         if count == 0 {
@@ -300,7 +301,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Begins a frame of `length` bytes after the current instruction.
+    /// Executes FRAME: begins a frame, a group of instructions of `length` bytes, after the current instruction.
     fn begin_frame(&mut self, length: u64) -> Result<(), FormatError> {
         if self.frame.is_some_and(|end| self.at < end) {
             let sentence = "a frame begins within another frame";
@@ -378,7 +379,7 @@ impl<'p> Machine<'p> {
         Ok(place)
     }
 
-    /// Pops the values from position `start` on, and returns the node of a new container of them.
+    /// Pops the values of the stack from index `start` up to the top, and returns the node of a new container of them.
     fn gather(&mut self, start: usize) -> Result<u32, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, self.stack.get(start..).unwrap_or_default())?;

@@ -49,13 +49,13 @@ pub(super) enum Op {
     Stop,
 }
 
-/// An instruction.
+/// A row of the table of opcodes: how the machine decodes and executes one opcode of pickles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     byte: u8,
     pub(super) name: &'static str,
     pub(super) operand: Operand,
-    /// The effect; `None` if the opcode is rejected.
+    /// The effect of an instruction with this opcode; `None` if a pickle with this opcode is rejected.
     pub(super) op: Option<Op>,
     /// Whether the opcode is allowed only in a pickle that is not a checkpoint, because no program writes it for a checkpoint.
     pub(super) is_alone: bool,

@@ -38,7 +38,7 @@ pub(super) enum Pickled {
     Latin1(u32),
     /// A mutable array of bytes. The item of its node is the value of its bytes.
     ByteArray(u32),
-    /// A global.
+    /// A global that zten knows: a class, function or constant of a Python module.
     Global(Global),
     /// A global that zten does not know, in a pickle whose unknown globals are tolerated. The items of its node are the texts of
     /// the module and the name; a node without items belongs to the instruction GLOBAL, which holds both.
@@ -95,16 +95,16 @@ pub(super) enum TensorLayout {
     Other,
 }
 
-/// A container.
+/// A container, such as a list, a tensor or an object, whose items are a linked list of [`Cell`]s.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The first cell; [`END`] if the container is empty.
+    /// The index in the arena of the first cell; [`END`] if the container is empty.
     first: u32,
-    /// The last cell; [`END`] if the container is empty.
+    /// The index in the arena of the last cell; [`END`] if the container is empty.
     last: u32,
     /// The number of cells.
     length: u32,
-    /// The position in the stream of the instruction that makes the container.
+    /// The position in the pickle of the instruction that makes the container.
     at: u32,
     /// The bits of the [`Fact`]s that are true.
     facts: u16,
@@ -174,7 +174,7 @@ impl Fact {
     }
 }
 
-/// An item of a container, and the position of the next cell.
+/// An item of a container, and the index in the arena of the next cell of the same container.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     value: Pickled,
@@ -200,7 +200,7 @@ pub(super) fn allowance(bytes: usize, limits: &Limits) -> u64 {
     most.min(limits.manifest())
 }
 
-/// The number of dropped parts of each kind.
+/// The number of parts of each kind that a pickle has and that zten drops, because it cannot represent them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dropped {
     /// Hooks of tensors and parameters: functions that run when gradients are computed.
@@ -212,26 +212,26 @@ pub(super) struct Dropped {
 }
 
 impl Dropped {
-    /// Counts hooks.
+    /// Adds one to the number of hooks that are dropped.
     pub(super) fn add_hooks(&mut self) {
         self.hooks = self.hooks.saturating_add(1);
     }
 
-    /// Counts a state.
+    /// Adds one to the number of states that are dropped.
     pub(super) fn add_state(&mut self) {
         self.states = self.states.saturating_add(1);
     }
 
-    /// Counts attributes of a dictionary.
+    /// Adds one to the number of dictionaries whose attributes are dropped.
     pub(super) fn add_attributes(&mut self) {
         self.attributes = self.attributes.saturating_add(1);
     }
 }
 
-/// What PyTorch does not know when it loads with `weights_only=True`.
+/// A construct of a pickle that PyTorch does not know when it loads with `weights_only=True`, but zten reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BeyondTorch {
-    /// The offset in the file of the instruction.
+    /// The offset in the file of the instruction that contains or makes the construct.
     pub(super) at: u64,
     pub(super) what: Unknown,
 }
@@ -250,7 +250,7 @@ pub(super) enum Unknown {
     Device,
 }
 
-/// A pickle in the arena.
+/// A pickle and the values that it makes. The containers are kept in an arena: `nodes`, and `cells` for their items.
 #[derive(Debug)]
 pub(super) struct Pickle<'p> {
     pub(super) bytes: &'p [u8],

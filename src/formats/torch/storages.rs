@@ -325,11 +325,12 @@ pub(super) struct Tensor {
     pub(super) position: u32,
     /// True if zten swaps the bytes of the big-endian elements, and PyTorch on a little-endian machine does not.
     pub(super) is_swapped_here_alone: bool,
-    /// Whether the tensor shows its elements conjugated or negated.
+    /// How the values of the tensor differ from the stored elements; `None` if they are the stored elements.
     pub(super) view: Option<LazyView>,
 }
 
-/// A tensor that shows other values than its storage holds.
+/// How the values of a tensor differ from the elements in its storage: PyTorch conjugates or negates them when they are
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LazyView {
     /// Whether the imaginary parts are negated.

@@ -19,7 +19,7 @@ use super::{FIRST, LONGEST, check_longest};
 /// The number of pickles: a magic number, the version, facts about the system that wrote the stream, the value, and the keys of the
 /// storages.
 pub(super) const PICKLES: usize = 5;
-/// The version of the stream. PyTorch reads no other.
+/// The version of the stream, the value of its second pickle. PyTorch reads no other version.
 const VERSION: i64 = 1001;
 /// The number of bytes in front of each storage: they give its number of elements, in little-endian order.
 const COUNT: u64 = 8;
@@ -91,7 +91,7 @@ fn bounds(bytes: &[u8]) -> Option<Bounds> {
     Some(bounds)
 }
 
-/// A stream whose pickles have been read.
+/// A checkpoint in the form that PyTorch wrote before 1.6 (see the module), whose five pickles have been read.
 pub(super) struct Stream<'s> {
     /// The pickle of the value, and the value.
     pub(super) pickle: Pickle<'s>,

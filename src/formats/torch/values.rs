@@ -118,7 +118,7 @@ impl Machine<'_> {
         Ok(Pickled::Set(node))
     }
 
-    /// Returns a list of the items of the container `list`, which may grow later.
+    /// Copies the items of the container `list` into a new list, so that either may grow later without the other.
     fn copy_list(&mut self, list: u32) -> Result<Pickled, FormatError> {
         let node = self.pickle.container(self.now)?;
         let mut next = self.pickle.items(list).place();
@@ -130,7 +130,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns a dictionary of the items of the dictionary `dict`, which may grow later.
+    /// Copies the items of the dictionary `dict` into a new dictionary, so that either may grow later without the other.
     fn copy_dict(&mut self, dict: u32) -> Result<Pickled, FormatError> {
         let node = self.empty(Pickled::Dict)?;
         let mut next = self.pickle.items(dict).place();
@@ -172,7 +172,7 @@ impl Machine<'_> {
         Ok(found == Some(length))
     }
 
-    /// Returns whether `value` is a time zone, or `None`.
+    /// Returns whether `value` is a time zone object or Python's `None`.
     fn is_zone(&self, value: Pickled) -> bool {
         value == Pickled::None || self.is_object_of(value, Known::TimeZone)
     }

@@ -33,12 +33,13 @@ pub(super) enum Leaf {
 
 /// A container that is being visited.
 struct Level {
-    /// The position of the next cell of the container.
+    /// The index in the pickle's arena of the next cell, the next item of the container.
     next: u32,
     /// The number of items that have been visited.
     ordinal: u64,
     shape: Shape,
-    /// The length in bytes of the container's own name.
+    /// The length in bytes of the container's own name, to which `NameWalk::name` is cut before the name of the next item
+    /// is appended.
     name: usize,
     /// Whether the container is the value of the whole pickle, whose items have names without a dot in front.
     is_root: bool,
@@ -47,7 +48,7 @@ struct Level {
 /// How the items of a container are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// By their ordinals.
+    /// By their position in the container, from 0.
     List,
     /// By their keys.
     Map,
@@ -56,7 +57,8 @@ enum Shape {
     Object(bool),
 }
 
-/// A walk through the values of a checkpoint.
+/// A walk through the values of a checkpoint, which composes the name of each tensor and attribute from the keys on the
+/// way to it.
 pub(super) struct NameWalk<'w, 'p> {
     pickle: &'w Pickle<'p>,
     limits: &'w Limits,

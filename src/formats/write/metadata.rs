@@ -25,7 +25,7 @@ use super::array::Inexpressible;
 /// them.
 const DEPTH: usize = 62;
 
-/// The entries of `__metadata__`.
+/// The entries of `__metadata__` in the header of a safetensors file that is being written.
 pub(super) struct Metadata<'a> {
     attributes: Attributes<'a>,
     /// The keys of the values that are JSON texts, as a JSON text; `None` if all values are texts.

@@ -54,7 +54,7 @@ pub(super) struct Members {
     end: u64,
 }
 
-/// The position, size and checksum of a member, for its record in the directory.
+/// The position, size and checksum of a member, for its entry in the central directory of the zip archive.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     start: u64,
@@ -93,7 +93,7 @@ impl Members {
         Ok(())
     }
 
-    /// Writes the directory.
+    /// Writes the central directory and the end record of the zip archive, after the last member.
     pub(super) fn finish<L: ArrayList + ?Sized>(
         self,
         list: &L,

@@ -159,7 +159,7 @@ pub enum Padding {
 }
 
 impl Padding {
-    /// Returns the length of a header with padding, if it is `length` bytes long without padding.
+    /// Returns the length in bytes, with padding, of a header that is `length` bytes long without padding.
     fn padded(self, length: u64) -> u64 {
         let multiple = |unit: u64| length.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
         match self {

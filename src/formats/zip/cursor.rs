@@ -13,7 +13,7 @@ const WINDOW: u64 = 512;
 /// The number of bytes of a compressed stream that are read at once.
 const STEP: u64 = 4 << 10;
 
-/// A position in a record.
+/// A position in a structure of a zip archive (such as a local header), at which the next field is read.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'b> {
     rest: &'b [u8],
@@ -83,7 +83,7 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// A window over the bytes of a file that were read last.
+/// A buffer that holds the range of a file that was read most recently, so that neighboring fields take one read.
 pub(crate) struct Window<'s> {
     source: &'s dyn ReadAt,
     /// The length of the file in bytes.

@@ -31,10 +31,10 @@ const END_SIGNATURE: u32 = 0x0605_4b50;
 const END64_SIGNATURE: u32 = 0x0606_4b50;
 /// The signature of the locator.
 const LOCATOR_SIGNATURE: u32 = 0x0706_4b50;
-/// The length in bytes of the longest directory.
+/// The length in bytes of the longest central directory that zten reads.
 const DIRECTORY: u64 = 64 << 20;
 
-/// The directory of an archive.
+/// The central directory of a zip archive, which lists all members.
 #[derive(Debug)]
 pub(crate) struct Directory {
     /// The number of members, according to the end record.
@@ -46,7 +46,7 @@ pub(crate) struct Directory {
     writer: Writer,
 }
 
-/// The directory as an end record describes it.
+/// The position and size of the central directory, as the end record or zip64 end record states them.
 struct Claim {
     /// The number of members.
     members: u64,

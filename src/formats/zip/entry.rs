@@ -38,7 +38,7 @@ const TEXT: u16 = 1;
 /// The external attributes of entries that are no regular files: a volume label, a directory, a device, a Windows link. Readers
 /// skip such a member, or make a folder or link of it, even if the entry claims to come from Unix.
 const NO_FILE: u32 = 0x08 | 0x10 | 0x40 | 0x400;
-/// The external attribute of a directory.
+/// The bit in the external attributes of an entry that marks the member as a folder.
 const DIRECTORY_BIT: u32 = 0x10;
 /// The Unix file types in the upper half of the external attributes, which may also be unset (0): a regular file, and a
 /// directory.
@@ -58,13 +58,13 @@ struct MemberHeader {
     flags: u16,
     /// The compression method.
     method: u16,
-    /// The time and date.
+    /// The time and date in the format of MS-DOS, which are compared between the directory and the local header.
     moment: u32,
-    /// The CRC-32 of the content.
+    /// The CRC-32 of the uncompressed content.
     crc: u32,
-    /// The length of the stored data in bytes.
+    /// The length in bytes of the member's data as stored in the file, compressed or not.
     packed: u32,
-    /// The length of the content in bytes.
+    /// The length in bytes of the member's uncompressed content.
     size: u32,
     /// The length of the name in bytes.
     name: u16,
@@ -101,9 +101,9 @@ pub(crate) struct ZipEntry<'d> {
     writer: Writer,
     /// The offset in the file of the member's local header.
     start: u64,
-    /// The length of the stored data in bytes.
+    /// The length in bytes of the member's data as stored in the file, compressed or not.
     packed: u64,
-    /// The length of the content in bytes.
+    /// The length in bytes of the member's uncompressed content.
     size: u64,
 }
 

@@ -25,7 +25,8 @@ const PADDING: (u16, u8) = (0x4246, b'Z');
 /// The extra fields that affect the content of a member.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra<'b> {
-    /// The 64-bit numbers that do not fit into 32-bit fields.
+    /// The numbers of the zip64 extra field, each as eight little-endian bytes: the values that do not fit into 32-bit
+    /// fields.
     pub(super) large: Option<&'b [[u8; 8]]>,
 }
 

@@ -26,11 +26,11 @@ const FIRST: usize = 256;
 pub(crate) struct Member {
     /// The offset of the data in the file.
     pub(crate) start: u64,
-    /// The length of the stored data in bytes.
+    /// The length in bytes of the member's data as stored in the file, compressed or not.
     pub(crate) packed: u64,
-    /// The length of the content in bytes.
+    /// The length in bytes of the member's uncompressed content.
     pub(crate) size: u64,
-    /// The CRC-32 of the content; `None` if it is not checked.
+    /// The CRC-32 of the uncompressed content; `None` if it is not checked.
     pub(crate) crc: Option<u32>,
     pub(crate) is_deflated: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     }
 }
 
-/// A reader of the first bytes of a member.
+/// A reader that decompresses the first bytes of a member's content.
 pub(crate) struct Content<'m, 's> {
     member: Member,
     window: &'m mut Window<'s>,

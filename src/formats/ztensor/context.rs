@@ -196,11 +196,11 @@ pub(crate) struct ManifestFields {
 }
 
 impl ManifestFields {
-    /// The header of bytes that consist of objects only.
+    /// The fields of a manifest that has none but its objects (0.1), or that is empty (a data shard).
     pub(crate) const NONE: Self = Self { attributes: Span::NONE, version: None };
 }
 
-/// An open map or array. The entries before `input` have been read.
+/// A CBOR map or array that is being read. The entries before `input` have been read.
 pub(super) struct OpenList<'m> {
     pub(super) at: Input<'m>,
     pub(super) input: Input<'m>,

@@ -94,11 +94,11 @@ fn parse_record<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
 /// The container of a file: the arrangement of header, blobs, manifest and footer. The magic tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
-    /// `ZTEN0001`.
+    /// The container of generation 0.1, with the magic `ZTEN0001`.
     V0,
-    /// `ZTEN1000`.
+    /// The container of generations 1.x, with the magic `ZTEN1000`.
     V1,
-    /// The magic of generation 2.
+    /// The container of generation 2, with the magic of that generation.
     V2,
 }
 

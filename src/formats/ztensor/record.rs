@@ -34,7 +34,7 @@ pub(crate) struct ParsedComponent {
     pub(crate) encoding: Encoding,
     /// The name of an unknown encoding.
     pub(crate) encoding_name: Span,
-    /// The digest, if there is one.
+    /// The span in the manifest of the digest's text; [`Span::NONE`] if the component has no digest.
     pub(crate) digest: Span,
     /// Whether a field of the component declares that the elements are big-endian.
     pub(crate) is_big: bool,
@@ -127,7 +127,7 @@ pub(crate) struct Uint {
 }
 
 impl Uint {
-    /// The number 0 at no position.
+    /// A placeholder until a number is parsed: 0, without a position in the manifest.
     pub(crate) const NONE: Self = Self { bytes_left: BytesLeft::END, value: 0 };
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct Text<'m> {
 }
 
 impl Text<'_> {
-    /// An empty text at no position.
+    /// A placeholder until a text is parsed: an empty text, without a position in the manifest.
     pub(crate) const NONE: Self =
         Self { bytes_left: BytesLeft::END, bytes: &[], behind: BytesLeft::END };
 }

@@ -30,7 +30,7 @@ table! {
     "checksum"        => checksum:     Name<'m>,       optional,                        else Rule::DigestType;
 }
 
-/// The facts about 0.1.
+/// The facts about generation 0.1 of zTensor, which direct the parser that all generations share.
 pub(crate) static V0_1: Dialect = Dialect {
     facts: FormatFacts {
         generation: Some(Generation::V0_1),

@@ -60,7 +60,8 @@ table! {
 
 const FACTS: Facts = Facts::BEFORE_2;
 
-/// The facts about 1.2, the generation of canonical and of written 1.x files.
+/// The facts about generation 1.2 of zTensor, which direct the parser. 1.x files are written as 1.2, and canonical 1.x
+/// files are 1.2.
 pub(crate) static V1_2: Dialect = Dialect {
     facts: FORMAT,
     nesting: Nesting::Named,
@@ -203,7 +204,8 @@ fn version(text: &str) -> Option<Version> {
     numbers.next().is_none().then_some(Version { major, minor, patch })
 }
 
-/// The input at the objects, if the version comes after them. They are then parsed last.
+/// The input at the value of the field `objects`, if the field `version` comes after it: the objects are then parsed
+/// last, once the version is known.
 #[derive(Clone, Copy)]
 pub(crate) struct Deferred<'m>(Option<Input<'m>>);
 

@@ -76,7 +76,7 @@ const FACTS: Facts = Facts {
     has_magic: true,
 };
 
-/// The facts about generation 2.
+/// The facts about generation 2 of zTensor, which direct the parser that all generations share.
 pub(crate) static V2: Dialect = Dialect {
     facts: FormatFacts {
         generation: Some(Generation::V2),
@@ -162,7 +162,8 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// The value of `objects`, which is empty because the objects are parsed one by one.
+/// A placeholder for the value of the field `objects`. It holds nothing, because the objects are parsed one by one, by
+/// [`Objects`].
 #[derive(Clone, Copy)]
 pub(crate) struct PulledObjects;
 

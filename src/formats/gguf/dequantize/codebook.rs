@@ -90,7 +90,8 @@ fn rows<const W: usize, const N: usize>(
     out
 }
 
-/// Joins the low eight bits and the high bits of each number.
+/// Combines each byte of `low`, the low eight bits of a number, with the byte at the same index of `high`, the bits above
+/// them.
 fn widen<'b>(low: &'b [u8], high: &'b [u8]) -> impl Iterator<Item = u16> + 'b {
     low.iter().zip(high).map(|(low, high)| u16::from_le_bytes([*low, *high]))
 }
@@ -143,7 +144,7 @@ pub(crate) struct Iq2Xxs {
 #[repr(C)]
 pub(crate) struct Iq2XxsGroup {
     numbers: [u8; 4],
-    /// Four times seven signs, and the scale of the group in the four highest bits.
+    /// Four fields of seven sign bits each, and the scale of the group in the four highest bits.
     signs: U32,
 }
 
@@ -162,7 +163,7 @@ impl BlockBytes<256> for Iq2Xxs {
 #[repr(C)]
 pub(crate) struct Iq2Xs {
     scale: Half,
-    /// Numbers of nine bits, each with seven signs above it.
+    /// Indices of codebook rows in the low nine bits, and seven sign bits in the high bits.
     numbers: [U16; 32],
     scales: [u8; 8],
 }
@@ -179,7 +180,8 @@ impl BlockBytes<256> for Iq2Xs {
     }
 }
 
-/// Computes the scales of 16 groups from the scale of the block, and factors of four bits.
+/// Computes the scales of 16 groups. `scale` is the scale of the block, and `scales` holds a factor of four bits for each
+/// group.
 fn scales_of_iq2(scale: Half, scales: [u8; 8]) -> [f32; 16] {
     let d = scale.value();
     unpack::<1, _, _>(&scales).map(|scale| d * (0.5 + f32::from(scale)) * 0.25)
@@ -208,7 +210,7 @@ impl BlockBytes<256> for Iq2S {
 pub(crate) struct Iq3Xxs {
     scale: Half,
     numbers: [u8; 64],
-    /// For each group, four times seven signs, and the scale in the four highest bits.
+    /// For each group, four fields of seven sign bits each, and the scale of the group in the four highest bits.
     signs: [U32; 8],
 }
 

@@ -136,7 +136,7 @@ impl BlockBytes<256> for Q6K {
 pub(crate) struct Q8K {
     scale: F32,
     numbers: [i8; 256],
-    /// The sums of each 16 numbers. ggml needs them for products of matrices only.
+    /// The sum of each 16 quantized numbers. ggml uses these sums to multiply matrices; dequantizing does not need them.
     _sums: [u8; 32],
 }
 

@@ -35,7 +35,7 @@ pub(super) struct MemberRecords<'n> {
 }
 
 impl MemberRecords<'_> {
-    /// Returns the local header of the member.
+    /// Returns the bytes of the member's local header.
     pub(super) fn local(&self) -> Vec<u8> {
         let mut large = Vec::new();
         let size = small(self.member.size, &mut large);
@@ -51,7 +51,7 @@ impl MemberRecords<'_> {
         out
     }
 
-    /// Returns the entry of the member in the directory.
+    /// Returns the bytes of the member's entry in the central directory.
     pub(super) fn in_directory(&self) -> Vec<u8> {
         let mut large = Vec::new();
         let size = small(self.member.size, &mut large);
@@ -83,7 +83,8 @@ impl MemberRecords<'_> {
         out.extend(size.to_le_bytes());
     }
 
-    /// Appends the lengths of the name and of the extra field. The name has been validated.
+    /// Appends the two length fields: those of the name and of the zip64 extra field with the numbers `large`. The name
+    /// has been validated.
     fn extra(&self, out: &mut Vec<u8>, large: &[u64]) {
         let name = self.name.len().saturating_add(SUFFIX.len());
         out.extend(short(name).to_le_bytes());

@@ -7,7 +7,8 @@ use crate::formats::ztensor::Field;
 use crate::num::len_u32;
 use crate::rules::Rule;
 
-/// The head of an array of two items, and its first item. The second is the map of objects.
+/// The beginning of the byte stream in CBOR: the head of an array of two items, and the first item. The second item is
+/// the map of objects.
 const BEGIN: &[u8] = b"\x82\x6czt.content/1";
 
 /// Passes the byte stream of `manifest` to `feed`, in pieces. The manifest has been validated, and each of its components
@@ -42,7 +43,7 @@ fn write_entries<F: FnMut(&[u8])>(
     Ok(())
 }
 
-/// Feeds the object at `map`. Its fields are in the order of deterministic CBOR.
+/// Passes the bytes for the object at `map` to `feed`, with its fields in the order of deterministic CBOR.
 fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = ObjectKey::attributes.field().find(map);
     head(major::MAP, if own.is_some() { 4 } else { 3 }, feed);
@@ -57,7 +58,7 @@ fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     }
 }
 
-/// Feeds the component at `map`. Its fields are in the order of deterministic CBOR.
+/// Passes the bytes for the component at `map` to `feed`, with its fields in the order of deterministic CBOR.
 fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = PartKey::logical_type.field().find(map);
     head(major::MAP, if own.is_some() { 3 } else { 2 }, feed);
@@ -69,7 +70,7 @@ fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     Ok(())
 }
 
-/// Feeds `key` and the value at `at`, which is deterministic CBOR already.
+/// Passes `key` as CBOR, and then the value at `at`, to `feed`. The value is deterministic CBOR already.
 fn field(key: &str, at: Input<'_>, feed: &mut impl FnMut(&[u8])) -> Checked<()> {
     text(key, feed);
     let rest = pass(at).ok_or_else(|| Fault::internal(at))?;
@@ -82,7 +83,7 @@ fn text(text: &str, feed: &mut impl FnMut(&[u8])) {
     feed(text.as_bytes());
 }
 
-/// Feeds the shortest head of the type `major` with `argument`.
+/// Passes the shortest CBOR head of the major type `major` with `argument` to `feed`.
 fn head(major: u8, argument: u32, feed: &mut impl FnMut(&[u8])) {
     let (bytes, start) = head_bytes(major, argument.into());
     feed(bytes.get(start..).unwrap_or_default());

@@ -94,7 +94,7 @@ pub(crate) enum Types {
 /// The number of elements that a component must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Count {
-    /// This number.
+    /// Exactly this number. `None` stands for a number that no component can have, such as one that exceeds 64 bits.
     Exactly(Option<u64>),
     /// One of these two numbers.
     Either(Option<u64>, Option<u64>),
