@@ -28,9 +28,9 @@ pub(crate) fn reverse(bytes: &mut [u8]) {
 /// the bytes: a negated view has the opposite sign in every element, and a conjugated view in every imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Negation {
-    /// Whether real elements, and the real parts of complex elements, have the opposite sign.
+    /// Whether real elements, and the real parts of complex elements, have the opposite of the stored sign.
     pub real: bool,
-    /// Whether the imaginary parts of complex elements have the opposite sign.
+    /// Whether the imaginary parts of complex elements have the opposite of the stored sign.
     pub imaginary: bool,
 }
 
