@@ -39,7 +39,7 @@ pub(crate) struct Indptr {
     seen: u64,
     last: u64,
     nnz: u64,
-    /// The number that stands for a negative pointer, if pointers are signed.
+    /// The number to which negative pointers have been widened (`u64::MAX`), if pointers are signed; otherwise `None`.
     negative: Option<u64>,
 }
 

@@ -209,7 +209,7 @@ impl CodeForm {
     }
 }
 
-/// Returns `word` shifted to the right by `shift` bits, which may be 32.
+/// Returns `word` as a little-endian number, shifted to the right by `shift` bits, which may be 32.
 fn shifted(word: [u8; 4], shift: u32) -> u32 {
     u32::from_le_bytes(word).checked_shr(shift).unwrap_or(0)
 }
@@ -281,13 +281,13 @@ impl Recode {
     }
 }
 
-/// A conversion in progress. Without a [`Recode`], the bytes stay as they are.
+/// A conversion of successive bytes in progress. Without a [`Recode`], the bytes stay as they are.
 #[derive(Debug)]
 pub(crate) struct Recoder {
     recode: Option<Recode>,
     /// The number of rows that have not been converted.
     left: u64,
-    /// The bytes of an incomplete unit.
+    /// The bytes of rows that cannot be converted yet, because they do not fill a unit of rows.
     held: Vec<u8>,
     numbers: Vec<u8>,
     out: Vec<u8>,
