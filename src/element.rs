@@ -262,7 +262,7 @@ mod sealed {
 /// A Rust type of elements: numbers, `bool`, and the types of [`half`] and of this module. Elements can also be read as
 /// their storage type: FP8 elements as `u8`, complex elements as floats. Sealed.
 pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
-    /// The storage type.
+    /// The storage type of a component whose elements can be read as this type.
     #[doc(hidden)]
     const DTYPE: StorageType;
 
