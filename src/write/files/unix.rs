@@ -90,7 +90,7 @@ fn temporary_name() -> String {
 pub(super) struct Draft {
     file: File,
     target: Target,
-    /// The temporary name, which is removed if the file is dropped.
+    /// The temporary name of the file, which is removed if this draft is dropped before the file is published.
     temporary: Option<String>,
 }
 
