@@ -34,7 +34,7 @@ pub(super) struct BlobSink<S> {
 #[derive(Default)]
 struct Current {
     offset: u64,
-    /// The number of decoded bytes that have been added to the blob so far.
+    /// The number of decoded bytes that the caller has announced for the blob.
     decoded: u64,
     compressed: bool,
     encoder: Option<Encoder>,

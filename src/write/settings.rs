@@ -125,7 +125,7 @@ impl WriteOptions {
         self.target_of(writing.ok_or(BareError::misuse(Misuse::Settings))?)
     }
 
-    /// Returns the checked settings for a file in the form `writing`.
+    /// Returns the checked settings for a file of the generation that `writing` describes.
     pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, BareError> {
         let decoded = writing.dialect.facts.digests_decoded;
         let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };

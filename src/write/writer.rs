@@ -34,7 +34,7 @@ use crate::manifest::{Manifest, ManifestRef};
 pub struct Writer<S> {
     pub(super) file: BlobSink<S>,
     pub(super) draft: Draft,
-    /// The compression level for tensors that are added as slices of elements; `None` for no compression.
+    /// The compression level for tensors that are added together with their elements; `None` for no compression.
     pub(super) level: Option<Level>,
 }
 

@@ -246,7 +246,7 @@ mod acl {
     use super::Target;
 
     const NAME: &str = "system.posix_acl_access";
-    /// The size in bytes of an ACL with 511 entries.
+    /// The largest size in bytes of an ACL that is kept: the size of an ACL with 511 entries.
     const MOST: usize = 4096;
 
     /// Gives `file` the ACL of `target`, or removes its ACL if the target has none.
