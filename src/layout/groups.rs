@@ -357,7 +357,7 @@ impl<B: Deref<Target = [u8]>> CodeConverter<B> {
 struct Factors<B> {
     scales: Numbers<B>,
     zeros: Zeros<B>,
-    /// The number of scales, and of zero points, that come before these.
+    /// The numbers of scales and of zero points of the object that come before `scales` and `zeros`.
     before: [u64; 2],
 }
 

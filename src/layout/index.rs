@@ -44,7 +44,7 @@ pub(crate) struct Indptr {
 }
 
 impl Indptr {
-    /// Creates a check of pointers into `nnz` entries, which are stored as `storage`.
+    /// Creates a check of row pointers into `nnz` entries. The pointers are stored as `storage`.
     pub(crate) fn new(storage: StorageType, nnz: u64) -> Self {
         use StorageType as T;
         let signed = matches!(storage, T::I64 | T::I32 | T::I16 | T::I8);

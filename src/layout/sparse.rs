@@ -316,7 +316,7 @@ pub struct Coo<'a> {
     coords: Data<'a>,
 }
 
-/// The coordinates of an entry in each dimension, outermost first.
+/// An iterator over the coordinates of an entry, one for each dimension, outermost first.
 #[doc(hidden)]
 pub type Coordinate<'d> = StepBy<Skip<Widened<'d>>>;
 
