@@ -48,7 +48,7 @@ use crate::verify::{Subject, Summary, check};
 #[cfg(feature = "std")]
 pub struct Archive<S = File> {
     manifest: Manifest<ArchiveSource<S>>,
-    /// The shards and sibling files that were found beside the file; `None` if nothing looked for them.
+    /// The shards and sibling files that were found; `None` if nothing has looked for them.
     shards: Option<OwnShards<S>>,
 }
 

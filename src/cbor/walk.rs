@@ -102,7 +102,7 @@ impl Items {
     }
 }
 
-/// The largest number of open levels.
+/// The largest number of maps, arrays and tags that are open at once.
 const MOST: usize = 64;
 const _: () = assert!(DEPTH_CAP == 64, "a place for every one");
 

@@ -44,11 +44,11 @@ pub(crate) struct ValidatedManifest {
 
 /// Where the bytes are to which the spans of names, attributes and other texts refer.
 pub(crate) enum TextIn {
-    /// They are all of the held bytes, which are the manifest alone.
+    /// The texts are in the held bytes, which are the manifest alone.
     Held,
-    /// They are this range of the held bytes, which are the whole file.
+    /// The texts are in this range of the held bytes, which are the whole file.
     File(Range<usize>),
-    /// They are these bytes, which the parser of another format has kept. The held bytes are the whole file.
+    /// The texts are in these bytes, which the parser of another format has kept. The held bytes are the whole file.
     Own(Vec<u8>),
 }
 
