@@ -63,7 +63,7 @@ struct Indexed<'a> {
     factors: Factors,
     /// The ordinals of the rows of scales in `factors`, in ascending order. `None` if `factors` has all rows of scales.
     groups: Option<Vec<usize>>,
-    /// The component that stores, for each row of values, the ordinal of its row of scales.
+    /// The reader of the component that stores, for each row of values, the ordinal of its row of scales.
     index: Pieces<'a>,
     /// The number of all rows of scales.
     count: u64,
