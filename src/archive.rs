@@ -48,7 +48,7 @@ use crate::verify::{Subject, Summary, check};
 #[cfg(feature = "std")]
 pub struct Archive<S = File> {
     manifest: Manifest<ArchiveSource<S>>,
-    /// The shards; `None` if they were not looked for.
+    /// The shards and sibling files that were found; `None` if nothing has looked for them.
     shards: Option<OwnShards<S>>,
 }
 
@@ -104,7 +104,7 @@ impl<B: AsRef<[u8]>> ReadAt for InMemory<B> {
 struct ArchiveSource<S> {
     source: S,
     length: u64,
-    /// The range of the header, if the source lends the header and not the whole file.
+    /// The byte range of the header in the file, if the source lends the header from memory but not the whole file.
     header: Option<Range<u64>>,
 }
 
@@ -227,7 +227,8 @@ impl<S> Archive<S> {
         Self::of(Manifest::of_parsed(ArchiveSource::new(source, length), parsed))
     }
 
-    /// Sets the `copies` that a check compares, and adds `findings` to those from opening.
+    /// Stores `copies`, the pairs of tensors in two files of an index whose bytes a check compares, and adds `findings` to those
+    /// from opening.
     #[cfg(feature = "detect")]
     pub(crate) fn add_copies(
         &mut self,

@@ -585,7 +585,7 @@ impl<'m> Keys<'m> {
         Self { first, last: None, disorder: false, count: 0 }
     }
 
-    /// Records `key`, which may be a duplicate of an earlier key.
+    /// Notes `key`, the next key of the map, so that `finish` can find out whether it is a duplicate of an earlier key.
     #[inline]
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
@@ -651,7 +651,7 @@ fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
 /// An entry of a map that has been checked before.
 #[derive(Clone, Copy)]
 pub(crate) struct MapEntry<'m> {
-    /// The input at the entry.
+    /// The rest of the manifest, from the key of this entry on.
     pub(crate) at: Input<'m>,
     /// The key, or `None` if it is not a text of definite length. Generation 2 allows keys of other types.
     pub(crate) key: Option<Input<'m>>,

@@ -134,7 +134,7 @@ impl<S: ReadAt> Archive<S> {
 /// How a quantized tensor that is joined from several tensors is divided into codes and groups of codes with one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantizedForm {
-    /// The convention.
+    /// The convention, such as GPTQ, by which the tensors that were joined are named and encoded.
     pub convention: Convention,
     /// The number of bits of a code: 1 to 8.
     pub bits: u8,

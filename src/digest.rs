@@ -61,7 +61,7 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Returns the first four bytes of the sum; 0 for an unknown algorithm.
+    /// Returns the first four bytes of the digest as a big-endian number; 0 for an unknown algorithm.
     pub(crate) fn head(&self) -> u32 {
         let ([a, b, c, d, ..], _) = self.sum();
         u32::from_be_bytes([a, b, c, d])

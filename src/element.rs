@@ -28,9 +28,9 @@ pub(crate) fn reverse(bytes: &mut [u8]) {
 /// the bytes: a negated view has the opposite sign in every element, and a conjugated view in every imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Negation {
-    /// Whether real elements, and the real parts of complex elements, have the opposite sign.
+    /// Whether real elements, and the real parts of complex elements, have the opposite of the stored sign.
     pub real: bool,
-    /// Whether the imaginary parts of complex elements have the opposite sign.
+    /// Whether the imaginary parts of complex elements have the opposite of the stored sign.
     pub imaginary: bool,
 }
 
@@ -262,7 +262,7 @@ mod sealed {
 /// A Rust type of elements: numbers, `bool`, and the types of [`half`] and of this module. Elements can also be read as
 /// their storage type: FP8 elements as `u8`, complex elements as floats. Sealed.
 pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
-    /// The storage type.
+    /// The storage type of a component whose elements can be read as this type.
     #[doc(hidden)]
     const DTYPE: StorageType;
 

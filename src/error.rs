@@ -115,7 +115,8 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns the row of the catalog, if the error is about the file.
+    /// Returns the row of the catalog for the rule, feature or limit that the error is about; `None` for an error that is not about
+    /// the file.
     pub fn row(self) -> Option<&'static Row> {
         match self {
             Self::Invalid(row) | Self::Unsupported(row) | Self::Limit(row) | Self::Note(row) => {
@@ -268,7 +269,7 @@ const BYTES: u32 = 48;
 pub(crate) struct Described(u32);
 
 impl Described {
-    /// The byte of an unknown logical type.
+    /// The byte that stands for an unknown logical type.
     const UNKNOWN: u8 = u8::MAX;
 
     pub(crate) fn new(storage: StorageType, logical: Option<LogicalType>, unknown: bool) -> Self {
@@ -287,7 +288,7 @@ impl Described {
         }
     }
 
-    /// Splits a number of [`beside`](Self::beside) into the number of bytes and the type.
+    /// Splits `number`, which [`beside`](Self::beside) has packed, into the number of bytes and the type.
     fn split(number: u64) -> (u64, Option<Self>) {
         let [storage, logical, ..] = number.to_be_bytes();
         match storage.checked_sub(1) {
@@ -387,7 +388,7 @@ impl BareError {
         self
     }
 
-    /// Returns the number that was found.
+    /// Returns the number that was found in the file, which the sentence of the error shows.
     #[cfg(feature = "std")]
     pub(crate) fn number(&self) -> u64 {
         self.found

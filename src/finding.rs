@@ -389,7 +389,7 @@ fn system_error(error: &Error) -> Option<&io::Error> {
     error.source().filter(|_| is_system)?.downcast_ref()
 }
 
-/// The rules about a whole blob. Their errors point to the first byte of the blob.
+/// The ids of the rules about a whole blob, whose errors point to the first byte of the blob.
 const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded-size"];
 
 /// Returns the format of a file that breaks the rule `row`: zTensor, or `None` if files of other formats may break it.

@@ -98,7 +98,7 @@ impl Tensor<'_> {
         filled.map_err(|error| self.named(error))
     }
 
-    /// Fills `values` with the elements `range`, whose length they have.
+    /// Fills `values` with the elements in `range`. `values` must be as long as `range`.
     fn fill_range(&self, range: &Range<u64>, values: &mut [f32]) -> Result<(), Error> {
         let (mut reader, skip) = self.values_of(Some(range))?;
         let mut window = Window { skip, rest: values };
@@ -110,10 +110,10 @@ impl Tensor<'_> {
     }
 }
 
-/// The values that are still to be filled of those that [`Tensor::dequantize_range`] returns.
+/// The rest of a buffer that is filled with a range of the values of a tensor, while all values are read in order.
 #[cfg(feature = "dequantize")]
 struct Window<'v> {
-    /// The number of values that come before them.
+    /// The number of values that are still to be skipped before the first value of the range.
     skip: u64,
     rest: &'v mut [f32],
 }

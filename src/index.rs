@@ -57,10 +57,10 @@ pub(crate) struct Index {
     /// The special elements of components, sorted by the ordinal of the component among all components.
     special_elements: Vec<(u32, SpecialElements)>,
     pub(crate) names: Names,
-    /// The map of the file's attributes.
+    /// The span of the CBOR map of the file's attributes.
     pub(crate) attributes: Span,
     pub(crate) shapes: Shapes,
-    /// The other files that hold blobs.
+    /// The other files that hold blobs: shards and sibling files.
     pub(crate) shards: Vec<ShardRecord>,
     /// The ranges with checksums that several components share, and the outcomes of verifying them.
     pub(crate) sums: SharedSums,

@@ -7,18 +7,18 @@ use crate::num::enum_all;
 pub(crate) mod format {
     /// The alignment of blobs in bytes before generation 2: v0.1 §3.2, v1.1 I.2, v1.2 §4.
     pub(crate) const ALIGNMENT: u64 = 64;
-    /// The alignment of blobs in generation 2: v2 §2.4.
+    /// The alignment of blobs in bytes in generation 2: v2 §2.4.
     pub(crate) const ALIGNMENT_V2: u64 = 4096;
-    /// The alignment of blobs in canonical files of generation 2: v2 §6.3.
+    /// The alignment of blobs in bytes in canonical files of generation 2: v2 §6.3.
     pub(crate) const CANONICAL_ALIGNMENT_V2: u64 = 65536;
     /// The largest size of a manifest in bytes: v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1. For 0.1, which has no such rule,
     /// it is a decision of zten.
     pub(crate) const MANIFEST_CAP: u64 = 1 << 30;
-    /// The largest depth of nesting, for which the decoder has room.
+    /// The largest depth of nesting of CBOR items in a manifest, for which the decoder has room.
     pub(crate) const DEPTH_CAP: u8 = 64;
-    /// The largest depth of nesting in generation 2: v2 §3.1.
+    /// The largest depth of nesting of CBOR items in generation 2: v2 §3.1.
     pub(crate) const DEPTH_V2: u8 = 32;
-    /// The depth of nesting that the format itself needs. No limit can be set below it.
+    /// The depth of nesting of CBOR items that the format itself needs. The limit `depth` cannot be set below it.
     pub(crate) const DEPTH_FLOOR: u8 = 6;
     /// The largest size of a chunk of content in bytes.
     pub(crate) const CHUNK_CAP: u32 = 64 << 10;
@@ -50,7 +50,7 @@ macro_rules! limits {
         }
 
         impl $limits {
-            /// The names that [`with_named`](Self::with_named) accepts.
+            /// The names of limits that [`with_named`](Self::with_named) accepts.
             pub const NAMES: &'static [&'static str] =
                 &[$( stringify!($name), )+ "decoded-total"];
 
@@ -98,42 +98,44 @@ limits! {
     /// ```
     Limits:
 
-    /// The size of the manifest in bytes. The default and the largest value are 1 GiB.
+    /// Returns the largest size of the manifest in bytes that is accepted. The default and the largest possible limit are 1 GiB.
     manifest: u64 = format::MANIFEST_CAP, in (0, format::MANIFEST_CAP);
-    /// Returns these limits with another size of the manifest, at most 1 GiB, for which the index is built.
+    /// Returns these limits with another limit, in bytes, on the size of the manifest: at most 1 GiB, for which the index is built.
     with_manifest;
 
-    /// The levels of nesting in the manifest's CBOR; the root is level 1. The default and the largest value are 64.
+    /// Returns the largest number of levels of nesting in the manifest's CBOR that is accepted; the root is level 1. The default
+    /// and the largest possible limit are 64.
     depth: u8 = format::DEPTH_CAP, in (format::DEPTH_FLOOR, format::DEPTH_CAP);
-    /// Returns these limits with another number of levels of nesting: at least 6, which the format itself needs, and at
-    /// most 64, for which the decoder is built.
+    /// Returns these limits with another limit on the number of levels of nesting: at least 6, which the format itself needs, and
+    /// at most 64, for which the decoder is built.
     with_depth;
 
-    /// The number of dimensions of a shape. The default is 64. A shape of more than 4,096 dimensions exceeds any limit.
+    /// Returns the largest number of dimensions of a shape that is accepted. The default is 64. A shape of more than 4,096
+    /// dimensions exceeds any limit.
     rank: u32 = 64, in (0, u32::MAX);
-    /// Returns these limits with another number of dimensions.
+    /// Returns these limits with another limit on the number of dimensions of a shape.
     with_rank;
 
-    /// The number of keys of any interpreted map except `objects`. The default is 4,096.
+    /// Returns the largest number of keys of an interpreted map, except `objects`, that is accepted. The default is 4,096.
     keys: u32 = 4096, in (0, u32::MAX);
-    /// Returns these limits with another number of keys of a map.
+    /// Returns these limits with another limit on the number of keys of a map.
     with_keys;
 
-    /// The number of shards of a file (2). The default is 1,024.
+    /// Returns the largest number of shards of a file (2) that is accepted. The default is 1,024.
     shards: u32 = 1024, in (0, u32::MAX);
-    /// Returns these limits with another number of shards (2).
+    /// Returns these limits with another limit on the number of shards (2).
     with_shards;
 
-    /// The size of a zstd frame's window in bytes. The default is 128 MiB.
+    /// Returns the largest window in bytes of a zstd frame that is accepted. The default is 128 MiB.
     window: u64 = 128 << 20, in (0, u64::MAX);
-    /// Returns these limits with another number of bytes of a zstd window.
+    /// Returns these limits with another limit, in bytes, on the window of a zstd frame.
     with_window;
 
-    /// The memory in bytes that a single component or object may need: the decoded size of a compressed component, the
-    /// blob and the elements of a strided component, and 8 bytes for each row or cell of a sparse object of 2 that is
+    /// Returns the largest memory in bytes that a single component or object may need: the decoded size of a compressed component,
+    /// the blob and the elements of a strided component, and 8 bytes for each row or cell of a sparse object of 2 that is
     /// validated. The default is 4 GiB.
     decoded: u64 = 4 << 30, in (0, u64::MAX);
-    /// Returns these limits with another number of bytes for a single component.
+    /// Returns these limits with another limit, in bytes, on the memory for a single component or object.
     with_decoded;
 }
 

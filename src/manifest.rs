@@ -66,7 +66,7 @@ impl<B> Manifest<B> {
         Self { bytes: file, validated }
     }
 
-    /// Replaces the index and the texts by those of `parsed`, which describes the same file.
+    /// Replaces the index and the texts by those of `parsed`, another description of the tensors of the same file.
     #[cfg(all(feature = "detect", feature = "dequantize"))]
     pub(crate) fn with_parsed(mut self, parsed: Parsed) -> Self {
         (self.validated.index, self.validated.text) = (parsed.index, TextIn::Own(parsed.texts));
@@ -165,7 +165,7 @@ impl Manifest<Vec<u8>> {
 }
 
 impl<B> Manifest<B> {
-    /// Returns the holder of the bytes.
+    /// Returns the value that holds the bytes, and drops the manifest.
     pub(crate) fn into_holder(self) -> B {
         self.bytes
     }
@@ -180,7 +180,7 @@ impl<B> Manifest<B> {
         self.validated.index.facts.generation
     }
 
-    /// Returns the version that a 1.x file names.
+    /// Returns the version that the field `version` of a 1.x file gives; `None` for other generations and formats.
     pub fn version(&self) -> Option<Version> {
         self.validated.version
     }

@@ -17,7 +17,7 @@ use crate::num::{halves, sort_by, u64_from_usize, usize_from_u32};
 pub(crate) struct NameTable(Vec<u64>);
 
 impl NameTable {
-    /// Creates the table of `count` texts. `read` returns the text at a position.
+    /// Creates the table of `count` texts, each with its position. `read` returns the text at a position.
     pub(crate) fn new<'t>(
         count: usize,
         texts: impl Iterator<Item = (u32, &'t [u8])>,
@@ -92,7 +92,7 @@ impl NameTable {
     }
 }
 
-/// The number of steps by interpolation, after which the entry is at most a few entries away.
+/// The number of steps of a search by interpolation, after which the entry is at most a few entries away.
 const INTERPOLATIONS: u32 = 4;
 /// The number of steps before bisection: after the interpolations, each step goes to a neighboring entry. Few texts
 /// need more.
@@ -130,7 +130,7 @@ pub(crate) fn hash(text: &[u8]) -> u32 {
 #[derive(Clone, Copy, Debug)]
 struct Seeds(u64, u64);
 
-/// The factor of the length of a text: an odd number without a pattern.
+/// The number by which the length of a text is multiplied in the hash: an odd number without a pattern.
 const LENGTH: u64 = 0xa076_1d64_78bd_642f;
 
 impl Seeds {

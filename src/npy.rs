@@ -22,7 +22,7 @@ pub fn opaque_header(type_name: &str, shape: &[u64]) -> Result<Vec<u8>, String> 
     of_descr(&format!("{quotes}{type_name}{quotes}"), shape)
 }
 
-/// Returns the header of an array with a dtype, which is given as a Python literal.
+/// Returns the header of an `.npy` file for an array of `shape`, whose dtype is given as a Python literal, `descr`.
 fn of_descr(descr: &str, shape: &[u64]) -> Result<Vec<u8>, String> {
     let dimensions: Vec<_> = shape.iter().map(u64::to_string).collect();
     let shape = match dimensions.as_slice() {

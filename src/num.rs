@@ -200,7 +200,8 @@ macro_rules! impl_display {
 
 pub(crate) use impl_display;
 
-/// Returns the value for a short text out of a list of names and values.
+/// Returns `Some` of the value that the list gives for `$word`, a text of at most 7 bytes as a `Word`, or `None` if the list does
+/// not have it.
 macro_rules! match_name {
     ($word:expr; $($name:literal => $value:expr,)+) => {{
         let word = $word;

@@ -10,14 +10,14 @@ use crate::element::{LogicalType, StorageType, name_of_not_finite};
 use crate::manifest::{Component, ElementType};
 use half::{bf16, f16};
 
-/// The form of an element.
+/// How the bytes of an element become a number: the type of the number, or of its two parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
-    /// An element of a storage type.
+    /// The element is a value of this storage type.
     Plain(StorageType),
-    /// A float that is stored as a code of one byte.
+    /// The element is a float that is stored as a code of one byte.
     Fp8(Fp8),
-    /// A real and an imaginary part.
+    /// The element is a real and an imaginary part, each of this storage type.
     Complex(StorageType),
 }
 
@@ -288,9 +288,9 @@ impl Number {
 /// How to print a float as a decimal number of few digits: the value, the number of digits, and the power of ten.
 struct Digits {
     value: f64,
-    /// The digits after the first digit.
+    /// The number of digits after the first digit.
     more: i32,
-    /// The power of ten of the first digit.
+    /// The power of ten by which the first digit is multiplied.
     exponent: i32,
 }
 

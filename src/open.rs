@@ -122,7 +122,7 @@ where
 
 /// The smallest number of bytes that the first pass asks for.
 const LEAST: u64 = 4 << 10;
-/// The number of bytes besides the header that may be kept.
+/// The number of bytes of the file besides the header that may be kept in memory.
 const SLACK: u64 = 1 << 20;
 
 /// Opens a file of any format without I/O: says which bytes it needs, and takes them.
@@ -160,7 +160,7 @@ pub struct Opening {
     file: SuppliedFile,
     /// The sibling files that the file names, by their names; `None` for a missing file.
     siblings: BTreeMap<String, Option<SuppliedFile>>,
-    /// The number of times that bytes have been asked for.
+    /// The number of times that the caller has been asked to read bytes.
     passes: u32,
 }
 
@@ -277,7 +277,7 @@ impl Opening {
         }
     }
 
-    /// Supplies the length of the sibling file `name`; `None` if there is no such file.
+    /// Supplies the length in bytes of the sibling file `name`; `None` if there is no such file.
     pub fn opened(&mut self, name: String, length: Option<u64>) {
         self.siblings.insert(name, length.map(SuppliedFile::new));
     }

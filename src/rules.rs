@@ -22,11 +22,11 @@ pub enum Generation with
     /// `0.1`, `1.1`, `1.2` or `2`.
     pub fn as_str -> &'static str
 {
-    /// `ZTEN0001`.
+    /// Generation 0.1: files with the magic `ZTEN0001`.
     V0_1 = "0.1",
-    /// `ZTEN1000`, minor version 0 or 1.
+    /// Generation 1.1: files with the magic `ZTEN1000` and the minor version 0 or 1.
     V1_1 = "1.1",
-    /// `ZTEN1000`, minor version 2 or more.
+    /// Generation 1.2: files with the magic `ZTEN1000` and the minor version 2 or more.
     V1_2 = "1.2",
     /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
     V2 = "2",

@@ -19,7 +19,8 @@ impl ReadAt for File {
         Ok(read_exact_at(self, offset, buffer)?)
     }
 
-    /// Returns the size of a page, because a system call takes about as long as copying a page.
+    /// Returns the largest gap between two ranges that is read along with them: a page, because a system call takes about as long
+    /// as copying a page.
     fn gap(&self) -> u64 {
         4096
     }
@@ -131,11 +132,11 @@ pub fn hub_blob(folder: &Path, link: &OsStr) -> io::Result<Option<(PathBuf, OsSt
     Ok(is_blob.then(|| (repository.to_owned(), name.to_owned())))
 }
 
-/// The result of following steps from a folder.
+/// What was found by following the steps of a path from a folder.
 enum Step {
     /// A file of any kind.
     File(File),
-    /// A link.
+    /// A symbolic link.
     Link,
     /// No such file, or an earlier step is no folder.
     Nothing,

@@ -316,7 +316,7 @@ impl Verifier {
     }
 }
 
-/// The dimensions of a sparse object.
+/// An iterator over the dimensions of a sparse object, outermost first.
 type Dimensions<'a> = core::iter::Copied<core::slice::Iter<'a, u64>>;
 
 /// Returns the number of values of a sparse object. If the manifest does not give the size of a component (zstd in

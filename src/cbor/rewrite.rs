@@ -22,7 +22,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Encoder) -> Result<Input<'m>,
 /// An observer of the walker that writes each visited item as deterministic CBOR.
 struct Rewriter<'o> {
     out: &'o mut Encoder,
-    /// The entries of all open maps, the innermost map last.
+    /// The offsets in the output of the entries of all open maps. The entries of the innermost map come last.
     listed: Vec<EntryOffsets>,
 }
 
@@ -30,9 +30,9 @@ struct Rewriter<'o> {
 #[derive(Clone, Copy, Default)]
 struct Open<'m> {
     at: Input<'m>,
-    /// The offset in the output of its head.
+    /// The offset in the output at which the head of this map, array or tag begins.
     begin: usize,
-    /// The number of entries in `listed` that belong to maps around this one.
+    /// The number of items of `listed` that are entries of the maps around this map, array or tag.
     outside: usize,
 }
 

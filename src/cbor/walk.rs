@@ -52,7 +52,7 @@ pub(super) trait Watch<'m> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Level<K> {
     pub(super) items: Items,
-    /// The state of the observer.
+    /// The state that the observer keeps for this map, array or tag.
     pub(super) own: K,
 }
 
@@ -102,7 +102,7 @@ impl Items {
     }
 }
 
-/// The largest number of open levels.
+/// The largest number of maps, arrays and tags that are open at once.
 const MOST: usize = 64;
 const _: () = assert!(DEPTH_CAP == 64, "a place for every one");
 
@@ -371,7 +371,7 @@ struct Deterministic<const V2: bool>;
 /// The keys of an open map that an observer compares.
 #[derive(Clone, Copy, Default)]
 struct KeyOrder<'m> {
-    /// The input at the current key.
+    /// The rest of the manifest, from the current key on.
     key: Input<'m>,
     /// The bytes of the previous key.
     last: Input<'m>,

@@ -2,7 +2,7 @@
 
 use super::plan::{ColumnPacking, Order};
 
-/// The position in a word of AWQ of each of eight successive codes.
+/// For each of eight successive codes, the index of its group of 4 bits in a word of AWQ. Group 0 has the lowest bits of the word.
 const AWQ: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
 /// Fills `row` with the codes in `bytes`, which hold one row of codes of `bits` bits in little-endian words of 32 bits. Codes that
@@ -97,7 +97,7 @@ fn mask(bits: u8) -> u32 {
     u32::MAX.wrapping_shr(32_u32.saturating_sub(bits.into()).min(31))
 }
 
-/// Converts a code of at most 8 bits.
+/// Converts a code of at most 8 bits to the float of the same value.
 fn float(code: u32) -> f32 {
     // Without a branch for larger codes, the compiler makes vectors of the loops.
     let [lowest, ..] = code.to_le_bytes();

@@ -30,7 +30,7 @@ const TENSORS: &str = "zten.tensors";
 #[derive(Debug, Default)]
 pub struct Composites {
     objects: JoinedObjects,
-    /// The convention of each of `objects`.
+    /// The convention that each of `objects` followed before it was joined, in the same order.
     conventions: Vec<Convention>,
     plain: Vec<PlainGroups>,
 }
@@ -38,7 +38,7 @@ pub struct Composites {
 /// Groups of one convention that stay plain tensors for the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainGroups {
-    /// The convention.
+    /// The convention that the groups follow.
     pub convention: Convention,
     /// Why the groups stay plain tensors.
     pub reason: &'static str,
@@ -169,7 +169,8 @@ struct Facts {
     /// Whether the object has a layout of zTensor 2; otherwise it has the layout of zTensor 1.2.
     is_v2: bool,
     bits: u8,
-    /// The number of rows, in all matrices of a stack, and of columns: 1 or more.
+    /// The number of rows of a matrix (for a stack of matrices, of all matrices together), and the number of its columns: each 1 or
+    /// more.
     rows: u64,
     columns: u64,
     /// The number of codes that share a scale, counted along the axis of the groups: 1 or more.
@@ -182,7 +183,7 @@ struct Facts {
 /// What a tensor of a group becomes in a composite object.
 #[derive(Clone, Copy, Debug)]
 enum MemberRole {
-    /// A component, perhaps in another form.
+    /// The component with this role. Its content is converted to another form if there is a `Recode`.
     Component(&'static str, Option<Recode>),
     /// No component: for each row or column in order, the tensor stores the ordinal of its group, which follows from the group
     /// size. The number is the number of rows or columns.
@@ -379,7 +380,7 @@ fn product(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next))
 }
 
-/// Returns the number of the last dimension of `shape`.
+/// Returns the index of the last dimension of `shape`, counted from 0. For a shape without dimensions this is 0.
 fn last_axis(shape: &[u64]) -> u64 {
     u64_from_usize(shape.len()).saturating_sub(1)
 }
@@ -508,7 +509,7 @@ impl Whole<'_> {
         common.map(|stem| joined(stem, suffix)).transpose()
     }
 
-    /// Writes the value of the attribute [`TENSORS`].
+    /// Returns the CBOR value of the attribute [`TENSORS`]: the dtype and the shape of each tensor of the group.
     fn forms(&self) -> Result<Encoder, OutOfMemory> {
         let (_, ends) = ends(self.group.form.convention);
         let end =
@@ -770,7 +771,7 @@ impl Original<'_> {
         verifier: &mut Verifier,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        /// The number of numbers that are passed on at a time.
+        /// The number of integers that are passed on at a time.
         const PIECE: u64 = 1 << 13;
         let number = |out: &mut Vec<u8>, number: u64| {
             let wide = number.to_le_bytes();

@@ -24,7 +24,7 @@ use crate::verify::{Verifier, required};
 #[derive(Debug)]
 pub struct Dequantizer<'a>(Computation<'a>);
 
-/// How the values are computed.
+/// The way in which a [`Dequantizer`] computes the values of a tensor.
 #[derive(Debug)]
 enum Computation<'a> {
     /// Row by row, from codes, scales and zero points.
@@ -44,11 +44,11 @@ struct Chunks<'a> {
     others: Others<'a>,
 }
 
-/// Components that have been read before the values.
+/// The outcome of reading the components that are read whole before the first value is computed, such as scales.
 #[derive(Debug, Default)]
 struct Others<'a> {
     digests: Digests<'a>,
-    /// The number of bytes to which compressed components have decoded.
+    /// The total number of bytes to which those components that are compressed have decoded.
     decoded: u64,
 }
 

@@ -19,12 +19,12 @@ use crate::manifest::{Component, ManifestRef, Tensor};
 use crate::num::{divide_exactly, sort_by, u64_from_usize, usize_from_u32};
 use crate::read_at::Source;
 
-/// Tensors of a file that are one quantized tensor.
+/// Several tensors of a file that together are one quantized tensor.
 #[derive(Debug)]
 pub(super) struct TensorGroup {
     /// The name of the group: that of the tensor before it was quantized.
     pub(super) name: String,
-    /// The shape of the values.
+    /// The shape of the tensor of dequantized values.
     pub(super) shape: Vec<u64>,
     pub(super) form: QuantizedForm,
     /// How the scales are quantized themselves; `None` if they are not.
@@ -35,11 +35,11 @@ pub(super) struct TensorGroup {
     pub(super) first: u32,
 }
 
-/// The types of scales. Programs write the same convention with each of them.
+/// The dtypes that scales may have. Programs write the same convention with each of them.
 const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
-/// The types of elements of FP8.
+/// The dtypes of FP8 elements.
 const FP8: [DType; 4] = [DType::F8E4M3Fn, DType::F8E5M2, DType::F8E4M3Fnuz, DType::F8E5M2Fnuz];
-/// The sizes of square blocks of FP8, the usual one first.
+/// The numbers of rows (and of columns) that a square block of FP8 elements with one scale may have, the usual number first.
 const FP8_BLOCKS: [u64; 6] = [128, 64, 256, 32, 512, 16];
 /// The largest content that is read to find the shape of a tensor, in bytes.
 pub(super) const MOST_STATE: u64 = 4096;
@@ -109,11 +109,11 @@ pub(super) struct Contradiction {
 pub(super) struct Finder<'a, 's> {
     manifest: ManifestRef<'a>,
     source: Option<&'s dyn Source>,
-    /// The content of the tensor with this ordinal, which has been read already.
+    /// The ordinal and the content of a tensor whose content has been read already.
     given: Option<(u32, &'s [u8])>,
     /// Why the last group was not found, if its tensors contradict each other.
     pub(super) contradiction: Option<Contradiction>,
-    /// The memory of the name that is looked up.
+    /// A buffer for the name that is looked up, which is reused from one name to the next.
     name: String,
 }
 
@@ -140,7 +140,7 @@ fn too_few(scale: &Tensor<'_>, data: &Tensor<'_>) -> bool {
     both.is_some_and(|(scales, bytes)| scales < bytes >> 3)
 }
 
-/// Splits a shape into all dimensions but the last two, and the last two.
+/// Splits a shape into its outer dimensions, its rows and its columns. Returns `None` if it has fewer than two dimensions.
 fn matrix(shape: &[u64]) -> Option<(&[u64], u64, u64)> {
     let (last, rest) = shape.split_last()?;
     let (rows, outer) = rest.split_last()?;

@@ -101,7 +101,7 @@ impl<'a> Pieces<'a> {
         self.held.get(start..self.used).ok_or_else(|| BareError::internal().into())
     }
 
-    /// Returns the next `length` bytes, which the next call returns again.
+    /// Returns the next `length` bytes without consuming them: the next call returns them again.
     pub(super) fn peek(&mut self, length: usize) -> Result<&[u8], Error> {
         self.hold(length)?;
         let end = self.used.saturating_add(length);

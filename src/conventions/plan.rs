@@ -142,7 +142,7 @@ pub(super) enum Formula {
 #[derive(Debug)]
 pub(super) struct Nested<'a> {
     pub(super) map: Vec<f32>,
-    /// The component with `absmax`, as `f32`.
+    /// The component that stores `absmax`, the scales of the scales, as `f32`.
     pub(super) absmax: Component<'a>,
     /// The number of scales that share an `absmax`.
     pub(super) size: u64,
@@ -157,7 +157,7 @@ pub(super) enum Global {
     Over(f32),
 }
 
-/// A group whose components have the sizes that follow from its shape and its form.
+/// What is needed to dequantize a group: its components, whose sizes have been checked against its shape and form.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     /// The number of all values.
@@ -180,9 +180,9 @@ pub(super) struct Plan<'a> {
     pub(super) formula: Formula,
     pub(super) global: Global,
     pub(super) nested: Option<Nested<'a>>,
-    /// The component that holds the row of scales for each row.
+    /// The component that stores, for each row of values, the ordinal of its row of scales.
     pub(super) index: Option<Component<'a>>,
-    /// The component that holds the column of scales for each column.
+    /// The component that stores, for each column of values, the ordinal of its column of scales.
     pub(super) column_index: Option<Component<'a>>,
 }
 
@@ -234,7 +234,7 @@ impl<'a> Plan<'a> {
         Ok(if plan.has_sizes() == Some(true) { Some(plan) } else { None })
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows of values.
     pub(super) fn rows(&self) -> u64 {
         self.elements.div_ceil(self.columns.max(1))
     }
@@ -405,7 +405,8 @@ impl<'a> UncheckedGroup<'a> {
         if is_single { Plan { per_row: plan.rows().max(1), ..plan } } else { plan }
     }
 
-    /// The plan of a tensor of bitsandbytes, whose blocks run through all elements in row-major order.
+    /// Returns the plan of a tensor of bitsandbytes. Its blocks of codes with one scale run through all elements in row-major
+    /// order.
     fn bnb4(
         &self,
         basic: impl Fn(&str, Codes, Component<'a>) -> Option<Plan<'a>>,

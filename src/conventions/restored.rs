@@ -15,7 +15,7 @@ pub struct Restored<'a> {
     originals: Vec<Original<'a>>,
 }
 
-/// An array that is written.
+/// What an array of the new file is written from.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     /// The object with this index among the given objects.
@@ -51,7 +51,7 @@ impl<'a> Restored<'a> {
         Ok(if originals.is_empty() { None } else { Some(Self { arrays, originals }) })
     }
 
-    /// Returns the number of arrays.
+    /// Returns the number of arrays that are written.
     pub fn count(&self) -> usize {
         self.arrays.len()
     }

@@ -16,7 +16,7 @@ use crate::rules::Limit;
 /// The number of values that are computed at a time, unless a row has more: few enough to stay in the first cache of a processor.
 const PIECE: u64 = 1 << 12;
 
-/// The two numbers of the codes in each byte.
+/// For each value of a byte, the numbers for which the two codes in the byte stand.
 type Pairs = [[f32; 2]; 256];
 
 /// Returns the two numbers of the codes in each byte, so that one look-up decodes two codes. For codes that do not share bytes, the
@@ -38,7 +38,7 @@ fn pairs(codes: &Codes) -> Box<Pairs> {
 /// The roles of components from which no value is computed: they hold shapes and formats.
 const OTHERS: [&str; 3] = ["shape", "quant_state", "weight_format"];
 
-/// The scales and zero points of a row.
+/// The scales and zero points of one or more rows.
 #[derive(Debug, Default)]
 struct Factors {
     scales: Vec<f32>,
@@ -63,7 +63,7 @@ struct Indexed<'a> {
     factors: Factors,
     /// The ordinals of the rows of scales in `factors`, in ascending order. `None` if `factors` has all rows of scales.
     groups: Option<Vec<usize>>,
-    /// The row of scales for each row of values.
+    /// The reader of the component that stores, for each row of values, the ordinal of its row of scales.
     index: Pieces<'a>,
     /// The number of all rows of scales.
     count: u64,
@@ -79,7 +79,7 @@ impl Indexed<'_> {
     }
 }
 
-/// The scales of the scales of bitsandbytes.
+/// The reader of `absmax`, the scales of the scales of bitsandbytes.
 #[derive(Debug)]
 struct NestedAbsmax<'a> {
     pieces: Pieces<'a>,
@@ -109,13 +109,13 @@ pub(super) struct Rows<'a> {
     held_zeros: Vec<f32>,
     /// The factors of all rows, if an index assigns a row of scales to each row of values.
     indexed: Option<Indexed<'a>>,
-    /// The column of scales for each column of values, if an index assigns them.
+    /// For each column of values, the ordinal of its column of scales, if an index assigns them; otherwise empty.
     columns: Vec<usize>,
     pairs: Box<Pairs>,
     values: Vec<f32>,
 }
 
-/// Converts a size that has been compared with the length of a component.
+/// Converts a size in bytes, which has been compared with the length of a component, to `usize`.
 fn size(bytes: u64) -> Result<usize, Error> {
     Ok(usize::try_from(bytes).map_err(|_| OutOfMemory)?)
 }
@@ -150,7 +150,7 @@ impl<'a> Rows<'a> {
         Ok((rows, range.start.saturating_sub(skip)))
     }
 
-    /// Creates a reader of `rows`.
+    /// Creates a reader of the values in `rows`. If `is_whole`, all components are read whole, so that their digests are compared.
     fn new(plan: Plan<'a>, rows: Range<u64>, is_whole: bool) -> Result<Self, Error> {
         let pieces = |component: &Component<'a>, needed: Option<Range<u64>>| {
             if is_whole {
@@ -266,7 +266,7 @@ impl<'a> Rows<'a> {
         self.pieces().fold(0, |sum, pieces| sum.saturating_add(pieces.decoded()))
     }
 
-    /// Checks that `values` values fit in the limit `decoded`.
+    /// Checks that `values` values of type `f32` take no more bytes than the limit `decoded`.
     fn charge(&self, values: u64) -> Result<(), Error> {
         let bytes = values.saturating_mul(4);
         if bytes <= self.plan.data.limits().decoded() {

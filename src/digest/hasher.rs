@@ -130,7 +130,7 @@ impl Sum {
 /// A hasher of a component's bytes, with the digest and the checksum that they should have.
 pub(crate) struct Hasher {
     sum: Option<(Sum, Digest<'static>)>,
-    /// The CRC-32 of another format, and its expected value.
+    /// The running CRC-32 that a file of another format stores for the component, and its expected value.
     #[cfg(feature = "deflate")]
     checksum: Option<(crc32fast::Hasher, u32)>,
     /// The outcome if no digest is computed.

@@ -35,7 +35,7 @@ pub(crate) struct IndexFault {
     pub(crate) kind: ErrorKind,
     /// The number in the file that breaks the rule, which the error message shows.
     pub(crate) found: u64,
-    /// The ordinal of the object.
+    /// The ordinal of the object that breaks the rule; `None` if the fault is in no single object.
     pub(crate) object: Option<u32>,
     pub(crate) at: FaultAt,
 }
@@ -154,7 +154,7 @@ impl IndexBuilder {
         Ok(ordinal)
     }
 
-    /// Adds a file that may hold blobs.
+    /// Adds the record of a shard or sibling file, which may hold blobs.
     pub(crate) fn shard(&mut self, shard: ShardRecord) -> Result<(), OutOfMemory> {
         push(&mut self.shards, shard)
     }
@@ -365,7 +365,7 @@ pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), OutOfMemor
 /// overlap, so that most files need no sorting.
 #[derive(Clone, Copy, Debug, Default)]
 struct InOrder {
-    /// The largest end of a blob that is not empty.
+    /// The largest offset at which a blob that is not empty has ended so far.
     end: u64,
     disorder: bool,
 }

@@ -36,10 +36,10 @@ pub struct Builder<'o> {
     texts: Vec<u8>,
     index: IndexBuilder,
     last_name: Span,
-    /// The name of the last type that is no plain number.
+    /// The name of the last element type that has a name of its own. Kept because successive components often have the same type.
     last_type_name: Span,
     attributes: Span,
-    /// The number of dimensions of all tensors.
+    /// The total number of dimensions of all tensors together.
     dimensions: usize,
     /// The total size in bytes of the tensors whose strides repeat elements.
     repeated: u64,
@@ -676,10 +676,10 @@ impl<'o> Builder<'o> {
 
 /// The type of the elements of a component, as the index stores it.
 struct KnownElements<'a> {
-    /// The name of the type, unless the elements are known.
+    /// The name of the element type in the file; `None` if zten knows the type.
     type_name: Option<&'a str>,
     special: Option<SpecialElements>,
-    /// Whether the bytes are handed out.
+    /// Whether zten hands out the bytes of the component.
     is_read: bool,
 }
 

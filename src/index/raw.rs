@@ -28,16 +28,16 @@ pub struct Rules {
     pub quantized: Option<&'static QuantizedRules>,
 }
 
-/// The rules on groups of tensors that programs read as one quantized tensor.
+/// The rules on groups of tensors that programs read as one quantized tensor. A field holds the row of the catalog for one rule.
 #[derive(Debug)]
 pub struct QuantizedRules {
-    /// The note on tensors that contradict each other.
+    /// The note on tensors of a group that contradict each other.
     pub parts: &'static Row,
     /// The note on scales that are not finite.
     pub scale: &'static Row,
-    /// The rule that a row in a group without a scale breaks.
+    /// The rule that every entry of an index of rows (such as `g_idx` of GPTQ) refers to a row of scales.
     pub index: &'static Row,
-    /// The rule that a state which no program reads breaks.
+    /// The rule that `quant_state`, the tensor in which bitsandbytes describes a group, holds a JSON object.
     pub state: &'static Row,
 }
 
@@ -45,16 +45,16 @@ pub struct QuantizedRules {
 /// same, since another reader might unpickle them.
 #[derive(Debug)]
 pub struct PickleRules {
-    /// The rule that says why such a component is not read.
+    /// The rule that says why a component that is a pickle is not read.
     pub unread: &'static Row,
-    /// The size of the longest pickle that is checked, in bytes.
+    /// The size in bytes of the longest pickle that is checked, after decompression.
     pub longest: u64,
     /// The largest expansion factor of a compressed pickle that is checked, and the number of bytes beyond that factor that
     /// are always allowed.
     pub expansion: u64,
-    /// See [`expansion`](Self::expansion).
+    /// The number of bytes that are always allowed beyond the expansion factor; see [`expansion`](Self::expansion).
     pub slack: u64,
-    /// Checks a pickle, whose first byte has the given offset in the file.
+    /// The function that checks the bytes of a pickle, whose first byte has the given offset in the file.
     pub check: fn(&[u8], u64, &Limits) -> Result<(), Error>,
 }
 
@@ -95,9 +95,9 @@ impl FileFormat {
 /// One tensor, as a header claims it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawObject<'a> {
-    /// The name.
+    /// The name of the tensor.
     pub name: &'a str,
-    /// The dimensions, outermost first.
+    /// The sizes of the dimensions, outermost first.
     pub shape: &'a [u64],
     /// The layout: dense, sparse, or unknown. Components of a tensor with an unknown layout can be read.
     pub layout: Layout,
@@ -153,7 +153,7 @@ pub struct RecordField {
 /// One component, as a header claims it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawComponent<'a> {
-    /// The role: `data` in a dense tensor.
+    /// The role of the component in its tensor: `data` in a dense tensor.
     pub role: &'a str,
     /// The ordinal of the [file](super::Builder::file) that holds the blob; `None` for the file of the header.
     pub file: Option<u32>,

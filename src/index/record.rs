@@ -7,11 +7,11 @@ use crate::element::{LogicalType, Negation, StorageType};
 use crate::error::{Described, ErrorKind};
 use crate::rules::{Row, Rule};
 
-/// The record of an object.
+/// What the index stores of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectRecord {
     pub(crate) name: Span,
-    /// The map of attributes.
+    /// The span of the CBOR map of the object's attributes.
     pub(crate) attributes: Span,
     pub(crate) shape: ShapeSpan,
     /// The ordinal of the object's first component among all components, and the number of its components.
@@ -168,14 +168,14 @@ impl ElementOrder {
     }
 }
 
-/// The record of a component.
+/// What the index stores of a component.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentRecord {
     pub(crate) extent: Extent,
     /// The decoded length in bytes, if `has_decoded`; otherwise 0.
     pub(crate) decoded: u64,
     pub(crate) has_decoded: bool,
-    /// The digest, a text; missing in formats other than zTensor.
+    /// The span of the digest, a text; missing in formats other than zTensor.
     pub(crate) digest: Span,
     /// The ordinal of the file that holds the blob, or [`FILE_OF_HEADER`](Self::FILE_OF_HEADER).
     pub(crate) file: u32,
@@ -448,15 +448,15 @@ impl Extent {
     }
 }
 
-/// The record of another file that holds blobs.
+/// What the index stores of another file that holds blobs: of a shard or a sibling file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardRecord {
     pub(crate) name: Span,
-    /// The digest, a text; missing in formats other than zTensor.
+    /// The span of the digest, a text; missing in formats other than zTensor.
     pub(crate) digest: Span,
-    /// The offset of the name in the manifest.
+    /// The offset in the manifest of the name of the shard.
     pub(crate) source_offset: u32,
-    /// The size of the file in bytes.
+    /// The size in bytes of the shard or sibling file.
     pub(crate) size: u64,
 }
 

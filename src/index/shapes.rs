@@ -15,7 +15,7 @@ const CHUNK_BITS: u32 = 12;
 /// many shapes leaves less than one chunk unused at the end.
 const FIRST_CHUNK: usize = 8;
 
-/// The position and the rank of a shape in [`Shapes`].
+/// The position of a shape in [`Shapes`], and its number of dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeSpan {
     /// The number of the chunk in the upper bits, and the index of the first dimension in the chunk in the lower bits.

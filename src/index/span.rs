@@ -27,7 +27,7 @@ impl Span {
         self.offset == u32::MAX
     }
 
-    /// Returns `texts` from the first byte of the span on, or no bytes if the span is missing.
+    /// Returns the bytes of `texts` from the first byte of the span to the end of `texts`, or no bytes if the span is missing.
     pub(crate) fn onward(self, texts: &[u8]) -> &[u8] {
         texts.get(usize_from_u32(self.offset)..).unwrap_or_default()
     }

@@ -415,7 +415,7 @@ impl<'a> Component<'a> {
         Ok(bound)
     }
 
-    /// Creates a view of the stored bytes, or fails if these are not the elements in row-major order.
+    /// Creates a view of `bytes`, the stored bytes, or fails if these are not the elements in row-major order.
     #[inline]
     fn bound<'d>(&self, bytes: &'d [u8], kind: ViewType) -> Result<View<'d>, BareError> {
         if !self.is_raw() {

@@ -45,9 +45,9 @@ pub struct MxBlocks {
     axis: u32,
     /// The number of elements of a block.
     size: u64,
-    /// The number of elements from one index of the axis to the next.
+    /// The number of elements from one index of the axis to the next: the product of the dimensions after the axis.
     stride: u64,
-    /// The number of all elements, and of all scales.
+    /// The number of elements in all blocks, and the number of all scales.
     elements: u64,
     scales: u64,
 }
@@ -208,15 +208,15 @@ impl MxBlocks {
     }
 }
 
-/// What some elements of a `zt.mx/1` object need of its components.
+/// The parts of the components that are needed to convert some elements of a `zt.mx/1` object.
 #[cfg(feature = "dequantize")]
 #[derive(Clone, Debug)]
 pub(crate) struct MxPart {
-    /// The decoded bytes of `data`.
+    /// The range of the decoded bytes of `data` that holds the elements.
     pub(crate) data: Range<u64>,
-    /// The positions of scales, which are also their bytes.
+    /// The range of the indices of the scales, which is also the range of their bytes, because a scale has one byte.
     pub(crate) scales: Range<u64>,
-    /// The first element in the bytes of `data`.
+    /// The index in row-major order of the first element that the bytes `data` hold.
     pub(crate) first: u64,
 }
 
@@ -236,7 +236,7 @@ pub(crate) struct MxConverter<B> {
     /// the axis.
     row: u64,
     column: u64,
-    /// The index of the scale of the element in column 0.
+    /// The index in `scales` of the scale that the next element would have if its `column` were 0.
     first: usize,
 }
 

@@ -299,7 +299,7 @@ impl Packing {
 /// Where a [`CodeConverter`] begins. The default is the first weight, with all scales and zero points.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CodeStart {
-    /// The first weight, whose code is the first one of its word.
+    /// The index in row-major order of the first weight to convert. Its code is the first one of its word.
     pub(crate) first: u64,
     /// The number of scales, and of zero points, that come before those that the converter has.
     before: [u64; 2],
@@ -307,7 +307,7 @@ pub(crate) struct CodeStart {
     scales: Option<u64>,
 }
 
-/// What some weights need of the components: ranges of decoded bytes.
+/// The ranges of decoded bytes of the components that are needed to compute some weights.
 #[derive(Clone, Debug)]
 pub(crate) struct CodePart {
     pub(crate) data: Range<u64>,
@@ -357,7 +357,7 @@ impl<B: Deref<Target = [u8]>> CodeConverter<B> {
 struct Factors<B> {
     scales: Numbers<B>,
     zeros: Zeros<B>,
-    /// The number of scales, and of zero points, that come before these.
+    /// The numbers of scales and of zero points of the object that come before `scales` and `zeros`.
     before: [u64; 2],
 }
 
@@ -390,20 +390,20 @@ fn rounded(value: f64) -> f32 {
     value as f32
 }
 
-/// The position of the scale of each weight, in row-major order of the weights.
+/// An iteration over the weights in row-major order that finds the position of each weight's scale.
 #[derive(Clone, Copy, Debug)]
 struct ScalePlaces {
-    /// The number of weights from one index of the axis to the next.
+    /// The number of weights from one index of the axis to the next: the product of the dimensions after the axis.
     stride: u64,
-    /// The dimension of the axis.
+    /// The size of the dimension along which groups lie.
     along: u64,
     /// The number of weights along the axis with the same scale.
     size: u64,
-    /// The position of the next weight among the weights at the same index of the axis.
+    /// The position of the next weight among the weights at the same index of the axis: less than `stride`.
     column: u64,
-    /// The index of the next weight on the axis.
+    /// The index of the next weight along the axis: less than `along`.
     row: u64,
-    /// The position of the scale of the weight in column 0.
+    /// The position of the scale that the next weight would have if its `column` were 0.
     first: u64,
 }
 

@@ -39,12 +39,12 @@ pub(crate) struct Indptr {
     seen: u64,
     last: u64,
     nnz: u64,
-    /// The number that stands for a negative pointer, if pointers are signed.
+    /// The number to which negative pointers have been widened (`u64::MAX`), if pointers are signed; otherwise `None`.
     negative: Option<u64>,
 }
 
 impl Indptr {
-    /// Creates a check of pointers into `nnz` entries, which are stored as `storage`.
+    /// Creates a check of row pointers into `nnz` entries. The pointers are stored as `storage`.
     pub(crate) fn new(storage: StorageType, nnz: u64) -> Self {
         use StorageType as T;
         let signed = matches!(storage, T::I64 | T::I32 | T::I16 | T::I8);

@@ -41,7 +41,7 @@ impl Normalization {
     /// The normalization that changes nothing.
     pub(crate) const NOTHING: Self = Self(Change::Nothing);
 
-    /// Normalizes bools to 0 or 1: in 0.1 any byte that is not 0 is true.
+    /// Returns the normalization that makes bools 0 or 1, because in 0.1 any byte that is not 0 is true.
     pub fn bools(component: &Component<'_>) -> Self {
         Self(match component.storage_type() {
             Some(StorageType::Bool) => Change::Bools,
@@ -49,7 +49,7 @@ impl Normalization {
         })
     }
 
-    /// Normalizes bools to 0 or 1, and indices of sparse objects of any integer type to `u64`.
+    /// Returns the normalization that makes bools 0 or 1, and widens indices of sparse objects of any integer type to `u64`.
     pub fn content(component: &Component<'_>) -> Self {
         match component.storage_type() {
             Some(storage) if storage.width() < 8 && component.is_index() => {

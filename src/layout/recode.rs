@@ -11,7 +11,7 @@ use crate::num::u64_from_usize;
 /// The number of codes that are converted at a time, unless a row has more.
 const PIECE: u64 = 1 << 13;
 
-/// The position in a word of AWQ of each of eight successive codes, in bits.
+/// For each of eight successive codes, the offset in bits of the code in a word of AWQ, from the lowest bit of the word on.
 const AWQ: [u32; 8] = [0, 16, 4, 20, 8, 24, 12, 28];
 
 /// How a matrix of numbers from 0 to 255 is stored, row by row.
@@ -209,12 +209,12 @@ impl CodeForm {
     }
 }
 
-/// Returns `word` shifted to the right by `shift` bits, which may be 32.
+/// Returns `word` as a little-endian number, shifted to the right by `shift` bits, which may be 32.
 fn shifted(word: [u8; 4], shift: u32) -> u32 {
     u32::from_le_bytes(word).checked_shr(shift).unwrap_or(0)
 }
 
-/// Returns the largest code of `bits` bits: 8 at most.
+/// Returns the largest code of `bits` bits, of which there are at most 8.
 fn mask(bits: u8) -> u8 {
     u8::MAX.checked_shr(8_u32.saturating_sub(bits.into())).unwrap_or(0)
 }
@@ -281,13 +281,13 @@ impl Recode {
     }
 }
 
-/// A conversion in progress. Without a [`Recode`], the bytes stay as they are.
+/// A conversion of successive bytes in progress. Without a [`Recode`], the bytes stay as they are.
 #[derive(Debug)]
 pub(crate) struct Recoder {
     recode: Option<Recode>,
     /// The number of rows that have not been converted.
     left: u64,
-    /// The bytes of an incomplete unit.
+    /// The bytes of rows that cannot be converted yet, because they do not fill a unit of rows.
     held: Vec<u8>,
     numbers: Vec<u8>,
     out: Vec<u8>,

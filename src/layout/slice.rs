@@ -47,7 +47,7 @@ pub struct Slice<'a> {
     start: u64,
     /// The size of each run in bytes: a whole number of elements.
     run: u64,
-    /// The number of runs.
+    /// The number of runs in the slice. A run is a contiguous range of bytes.
     runs: u64,
     /// The size of all runs together in bytes.
     bytes: u64,
@@ -531,7 +531,7 @@ fn part_of<'b>(bytes: &'b mut [u8], start: u64, range: &Range<u64>) -> Option<&'
 pub struct Cut<'s> {
     /// The runs after the current one.
     ranges: SliceRanges<'s>,
-    /// The rest of the current run.
+    /// The rest of the current run, as a range of offsets in the content.
     run: Option<Range<u64>>,
     /// The number of bytes of the content that have been passed to `parts`.
     position: u64,

@@ -316,7 +316,7 @@ pub struct Coo<'a> {
     coords: Data<'a>,
 }
 
-/// The coordinates of an entry in each dimension, outermost first.
+/// An iterator over the coordinates of an entry, one for each dimension, outermost first.
 #[doc(hidden)]
 pub type Coordinate<'d> = StepBy<Skip<Widened<'d>>>;
 
@@ -437,7 +437,7 @@ impl<'a> Coo<'a> {
         (1..self.nnz()).zip(0..).map(move |(next, entry)| position(entry).cmp(position(next)))
     }
 
-    /// Returns a function from the number of an entry to its coordinates.
+    /// Returns a function from the ordinal of an entry, counted from 0, to the coordinates of that entry.
     fn coordinate_of_entry<'d>(&'d self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
         let (coords, nnz) = (self.coords().widened(), self.nnz().max(1));
         move |entry| coords.clone().skip(entry).step_by(nnz)

@@ -29,9 +29,9 @@ pub(crate) struct ValidatedManifest {
     pub(super) file_len: u64,
     pub(super) text: TextIn,
     pub(super) index: Index,
-    /// The parser's facts about the generation of a zTensor file; `None` for other formats.
+    /// The facts about the generation of a zTensor file that the parser needs; `None` for other formats.
     pub(super) dialect: Option<&'static Dialect>,
-    /// The version that a 1.x file names.
+    /// The version that the `version` field of a 1.x file gives; `None` for other generations and formats.
     pub(super) version: Option<Version>,
     /// The options that the file was opened with. Their limits also hold for its content, and a file that has been
     /// appended to is opened with them again.
@@ -42,13 +42,13 @@ pub(crate) struct ValidatedManifest {
     pub(super) copies: Option<Copies>,
 }
 
-/// The place of the bytes that hold names, attributes and other texts.
+/// Where the bytes are to which the spans of names, attributes and other texts refer.
 pub(crate) enum TextIn {
-    /// All held bytes.
+    /// The texts are in the held bytes, which are the manifest alone.
     Held,
-    /// A range of the held bytes, which are the whole file.
+    /// The texts are in this range of the held bytes, which are the whole file.
     File(Range<usize>),
-    /// Bytes that the parser of another format has kept. The held bytes are the whole file.
+    /// The texts are in these bytes, which the parser of another format has kept. The held bytes are the whole file.
     Own(Vec<u8>),
 }
 
@@ -84,7 +84,7 @@ impl<'a> ManifestRef<'a> {
         self.index().facts
     }
 
-    /// Returns the version that a 1.x file names.
+    /// Returns the version that the field `version` of a 1.x file gives; `None` for other generations and formats.
     pub(super) fn version(&self) -> Option<Version> {
         self.validated.version
     }

@@ -36,7 +36,7 @@ mod near {
     /// change.
     pub(super) struct Search<'n> {
         name: &'n [u8],
-        /// A name is nearer than all names before if its distance is less than this.
+        /// The edit distance below which a name is nearer than all names before.
         below: usize,
         work: usize,
     }

@@ -41,7 +41,7 @@ impl<'a> Tensor<'a> {
         self.parts.facts()
     }
 
-    /// Returns the dialect of a zTensor file; `None` for other formats.
+    /// Returns the parser's facts about the generation of a zTensor file; `None` for other formats.
     pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
         self.parts.dialect()
     }

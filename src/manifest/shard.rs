@@ -69,7 +69,7 @@ impl<'a> ManifestRef<'a> {
         self.index().shards.iter().map(move |record| self.shard_of(record))
     }
 
-    /// Returns the shard at index `place` of the table.
+    /// Returns the shard with the ordinal `ordinal`, counted from 0, in the table of shards.
     pub(crate) fn shard_at(self, ordinal: usize) -> Option<Shard<'a>> {
         self.index().shards.get(ordinal).map(|record| self.shard_of(record))
     }

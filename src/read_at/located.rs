@@ -13,7 +13,7 @@ use crate::rules::Rule;
 /// neighbors.
 pub(crate) const BLOCK: usize = 256 << 10;
 
-/// A range of a shard, and the sum of the bytes in it.
+/// A range of a shard, and the digest of the bytes in it, by which later reads of the range are compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub(crate) range: Range<u64>,
@@ -54,12 +54,12 @@ pub struct Located<'s> {
     source: &'s dyn ReadAt,
     /// The block sums of the shard; `None` if the shard has not been verified, or if the file is no shard.
     blocks: Option<&'s VerifiedBlocks>,
-    /// The offset of the shard's entry in the table, at which errors of the shard are reported.
+    /// The offset in the root file of the shard's entry in the table, at which errors of the shard are reported.
     offset: u64,
     recent: Recent,
 }
 
-/// A block that has been read and compared. `bytes` is empty if no block has been loaded.
+/// A block that has been read and compared with its digest. `bytes` is empty if no block has been loaded.
 #[derive(Default)]
 struct Loaded {
     start: u64,
@@ -113,7 +113,7 @@ impl<'s> Located<'s> {
         lent.filter(|bytes| bytes.len() == length)
     }
 
-    /// Reads all of `block` into `bytes`, and compares its sum.
+    /// Reads all of `block` into `bytes`, and compares their digest with that of the block.
     fn load(&self, block: &Block, bytes: &mut [u8]) -> Result<(), Error> {
         self.source.read_at(block.range.start, bytes)?;
         let mut sum = sum();

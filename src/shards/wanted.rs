@@ -11,7 +11,7 @@ use crate::manifest::Shard;
 
 use super::shard_path::ShardPath;
 
-/// The name of the folder whose files are named by their digests.
+/// The name of the folder, in the folder of the file that lists shards, whose files are named by their digests.
 pub const BLOBS: &str = "blobs";
 /// The largest length of a file's name in bytes.
 pub const NAME: usize = 255;

@@ -149,7 +149,7 @@ pub fn check_in_order<'a>(
 pub struct Check<'a> {
     subject: Subject<'a>,
     verifier: Verifier,
-    /// The outcome of verifying the shards. Errors of objects are reported before it.
+    /// The error that was found in verifying the shards, if there is one. Errors of objects are reported before it.
     shards: Option<Error>,
     report: Report<'a>,
     has_ended: bool,
@@ -360,7 +360,7 @@ pub struct Report<'a> {
 #[derive(Debug)]
 struct Ranked {
     rank: Rank,
-    /// The ordinal of the object; `None` for an error of the file as a whole.
+    /// The ordinal of the object with the error; `None` for an error of the file as a whole.
     object: Option<u32>,
     error: Error,
 }

@@ -164,7 +164,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
 #[derive(Debug, Default)]
 struct Rows {
     ends: Vec<u64>,
-    /// The number of ends that lie before the current position.
+    /// The number of ends of rows that lie before the current position among the indices.
     passed: usize,
     breaks: Vec<u64>,
     /// The number of pointers, and the limit on the size of each list in bytes.
@@ -173,7 +173,7 @@ struct Rows {
     /// The number of indices so far, and the last index.
     count: u64,
     last: Option<u64>,
-    /// Whether one of the two components, pointers or indices, is complete.
+    /// Whether the first of the two components, pointers or indices, is complete, so that the other one can be compared with it.
     half: bool,
 }
 
@@ -218,7 +218,7 @@ impl Rows {
     }
 }
 
-/// Adds `place` to `places`, unless `place` is the last item already.
+/// Adds `place` to `places`, unless `place` is the last item already. Fails if `places` would then take more than `limit` bytes.
 fn keep(places: &mut Vec<u64>, place: u64, most: usize, limit: u64) -> Result<(), BadIndex> {
     if places.last() == Some(&place) {
         return Ok(());
@@ -254,7 +254,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Adds the validated coordinate `index`.
+    /// Adds the coordinate `index` of the current dimension, which has been validated, to the position of its cell.
     fn add<D>(&mut self, coords: &Coords<D>, index: u64) {
         let (value, dimension) = coords.last();
         if let Some(cell) = self.all.get_mut(value) {

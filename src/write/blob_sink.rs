@@ -20,7 +20,7 @@ pub(super) struct BlobSink<S> {
     sink: S,
     /// The offset of the next byte in the file.
     pub(super) position: u64,
-    /// Whether the sink has failed. Its content is then unknown, and cannot become a file.
+    /// Whether the sink has failed. The bytes that it holds are then unknown, and cannot become a file.
     failed: bool,
     pub(super) target: Target,
     /// The digest of all written bytes, if the caller needs it.
@@ -34,7 +34,7 @@ pub(super) struct BlobSink<S> {
 #[derive(Default)]
 struct Current {
     offset: u64,
-    /// The number of decoded bytes of the blob.
+    /// The number of decoded bytes that the caller has announced for the blob.
     decoded: u64,
     compressed: bool,
     encoder: Option<Encoder>,
@@ -72,7 +72,7 @@ impl<S: Sink> BlobSink<S> {
         Ok(file)
     }
 
-    /// Continues a file whose bytes before `position` exist.
+    /// Continues a file whose bytes before the offset `position` exist already.
     pub(super) fn at(sink: S, target: Target, position: u64) -> Self {
         let (blobs, blob) = (Runs::default(), Current::default());
         Self { sink, position, failed: false, target, sum: None, blobs, blob }
@@ -269,7 +269,7 @@ fn find(blobs: &Runs<Shared>, identity: Identity, decoded: u64) -> Option<Stored
     blobs.find(|(key, _)| key.cmp(&(identity, decoded))).map(|(_, blob)| blob)
 }
 
-/// The largest number of items that are not sorted yet.
+/// The largest number of items in `Runs::recent`, which are not sorted yet.
 const RECENT: usize = 32;
 
 /// A set that grows by one item at a time. The last items are unsorted; items before them are in sorted runs, each

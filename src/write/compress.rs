@@ -26,9 +26,9 @@ impl Level {
 
 /// An encoder of the content of one component.
 pub(super) enum Encoder {
-    /// The content becomes one frame.
+    /// The content becomes one zstd frame.
     Frame(encode::Encoder),
-    /// The content becomes several frames with a table of their sizes.
+    /// The content becomes several zstd frames with a table of their sizes.
     Seekable(encode::Seekable),
 }
 

@@ -42,7 +42,7 @@ use crate::read_at::Source;
 use crate::rules::{Rule, Unsupported};
 use crate::verify::{Order, Verifier, measure, sha256};
 
-/// A component to write, and the sha256 of its bytes if that was computed.
+/// A component to write, and the SHA-256 of its decoded bytes if it has been computed.
 type NewWithDigest<'a> = (NewComponent<'a>, Option<Identity>);
 
 /// A copier of the objects of a file, which validates all that it reads as a [`Verifier`] does.
@@ -72,7 +72,7 @@ pub struct Copier<'c> {
 /// the copy keeps the layout.
 pub type Layouts = fn(&Tensor<'_>) -> Result<Option<(String, Encoded)>, Error>;
 
-/// Converts the bytes of whole elements, and passes the result on.
+/// A function that converts the bytes of whole elements, and passes the converted bytes to the other function that it is given.
 pub type Conversion<'c> =
     dyn Fn(&[u8], &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> + 'c;
 
@@ -126,7 +126,7 @@ impl<'c> Copier<'c> {
         Self::with_verifier(Verifier::new(manifest))
     }
 
-    /// Creates a copier that validates what it reads with `verifier`.
+    /// Creates a copier that validates with `verifier` what it reads.
     #[doc(hidden)]
     pub fn with_verifier(verifier: Verifier) -> Self {
         Self {
@@ -390,7 +390,7 @@ impl<'c> Copier<'c> {
         out.finish().map_err(rejected)
     }
 
-    /// Returns the component to write, and its sha256 if that must be known before writing.
+    /// Returns the component to write, and the SHA-256 of its decoded bytes if that must be known before writing.
     fn component<'a>(
         &self,
         part: &Component<'a>,
@@ -466,7 +466,7 @@ fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError
     kept.then_some(name).ok_or(BareError::nowhere(Unsupported::Format).at(location))
 }
 
-/// Returns the type of a component in the copy.
+/// Returns the type of the elements that the component `part` has in the copy.
 fn element<'a>(
     part: &Component<'a>,
     widens: bool,
@@ -492,7 +492,7 @@ fn element<'a>(
     }
 }
 
-/// The role whose elements can be converted.
+/// The role of the components whose elements can be converted.
 const DATA: &str = "data";
 
 /// The conversion of a component's elements while they are copied.

@@ -58,7 +58,7 @@ pub struct NewComponent<'a> {
 /// create one. [`NewComponent::stored`] refers to a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBlob {
-    /// The offset in its file: a positive multiple of 4096.
+    /// The offset of the blob in its file, in bytes: a positive multiple of 4096.
     pub offset: u64,
     /// The number of stored bytes.
     pub length: u64,
@@ -79,7 +79,7 @@ impl StoredBlob {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobInShard<'a> {
-    /// The name of the shard.
+    /// The name that the root gives to the shard.
     pub shard: &'a str,
     /// The position and the properties of the blob.
     pub blob: StoredBlob,
@@ -88,9 +88,9 @@ pub struct BlobInShard<'a> {
 /// The fields of a shard in the table of its root, apart from its name: v2 §7.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardRecord {
-    /// The size of the file in bytes: 48 or more.
+    /// The size of the shard in bytes: 48 or more.
     pub size: u64,
-    /// The digest of the whole file, by an algorithm that 2 knows.
+    /// The digest of all bytes of the shard, by an algorithm that 2 knows.
     pub digest: Digest<'static>,
 }
 
@@ -220,7 +220,7 @@ impl<'a> NewComponent<'a> {
 /// A component in the form of the generation that is written, and the position of its blob.
 pub(super) struct DeclaredComponent<'a> {
     pub(super) role: &'a str,
-    /// The ordinal among the declared components.
+    /// The position of the component among the declared components of its object, counted from 0.
     pub(super) ordinal: u32,
     pub(super) storage: StorageType,
     /// The name of the type, if it is more than the storage type.
@@ -235,7 +235,7 @@ pub(super) struct DeclaredComponent<'a> {
     /// Whether the bytes are already in a shard.
     pub(super) is_stored: bool,
     pub(super) blob: StoredBlob,
-    /// The digest in the checked entry, a text, if there is one.
+    /// The span of the digest, a text, in the entry of the object that has been checked; missing if there is no digest.
     pub(super) digest: Span,
     /// The name of the shard that holds the component, if it is in a shard.
     pub(super) shard: Option<&'a str>,

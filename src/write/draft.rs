@@ -33,7 +33,7 @@ pub(super) struct Draft {
     /// The fields of the root except shards and objects: the version (1.x), attributes and unknown fields. A field without
     /// a value is not written.
     fields: Vec<(Encoder, Option<Encoder>)>,
-    /// The entries of the table of shards, without the head of the map.
+    /// The CBOR entries of the table of shards (name and fields), without the head of the map.
     shards: Encoder,
     entries: Encoder,
     /// The number of complete objects, which is the ordinal of the next one.
@@ -44,7 +44,7 @@ pub(super) struct Draft {
     /// The largest number of bytes to which compressed components may decode whose size the file that is appended to does
     /// not give (1.1).
     unsaid: u64,
-    /// The offset in `entries` of the object that has begun and not ended.
+    /// The offset in `entries` of the entry of an object that has begun and not ended.
     begun: Option<usize>,
 }
 
@@ -95,7 +95,8 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Adds a field of an existing root. `own` is the input at its key, and `item` its value.
+    /// Adds a field of the root of an existing file. `own` is the manifest from the key of the field on, and `item` is the CBOR of
+    /// its value.
     fn field(&mut self, own: Input<'_>, item: Input<'_>) -> Result<(), BareError> {
         let name = key(own).ok().map(|(_, name)| name);
         let is = |key: &str| name == Some(key.as_bytes());
@@ -286,7 +287,7 @@ impl Draft {
         Ok(declared)
     }
 
-    /// Checks what a reader cannot check by the entry of a component alone.
+    /// Checks the rules about a component that a reader cannot check by the component's entry alone, such as limits.
     fn check_part(&self, part: &DeclaredComponent<'_>) -> Result<(), BareError> {
         let limits = self.limits();
         if part.is_stored {
@@ -310,7 +311,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds the entry of an object to the entries.
+    /// Adds the CBOR entry of an object, its name and its fields, to the entries.
     fn write(&mut self, declared: &mut Declared<'_>) -> Result<(), OutOfMemory> {
         if self.target.writing.deterministic {
             let order = |a: &DeclaredComponent<'_>, b: &DeclaredComponent<'_>| {
@@ -386,7 +387,7 @@ impl Draft {
         Ok((manifest, footer))
     }
 
-    /// Writes the fields of the root around the entries of its objects.
+    /// Completes the manifest: writes the other fields of the root before and after the entries of its objects.
     fn surround(&mut self, shards: u64) -> Result<(), OutOfMemory> {
         self.fields.retain(|(_, value)| value.is_some());
         if shards > 0 {
@@ -428,7 +429,7 @@ const WINDOW: u64 = 256 << 10;
 /// work is linear in the bytes of names, whatever they are.
 #[derive(Debug, Default)]
 struct Names {
-    /// The offset in the entries of the last name.
+    /// The offset in the list of entries at which the entry with the last name begins; `None` before the first entry.
     last: Option<u32>,
     /// A hash table: each slot has a hash in its upper half, and the offset of the entry plus 1 in its lower half. A free
     /// slot is 0. At most half of the slots are used.
@@ -522,7 +523,7 @@ fn entry_offsets(entries: Input<'_>) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns the name of the entry at the offset `at`, without its head.
+/// Returns the name of the entry that begins at the offset `at` of `entries`, without the CBOR head of the name.
 fn name(entries: Input<'_>, at: u32) -> &[u8] {
     let name = entries.get(usize_from_u32(at)..).and_then(|at| key(at).ok());
     name.map(|(_, name)| name).unwrap_or_default()
@@ -544,7 +545,7 @@ fn sort(out: &mut Encoder) -> Result<(), BareError> {
     Ok(())
 }
 
-/// Returns the entries of `map` without its head and break byte.
+/// Returns the entries of `map` without the map's head and without its break byte.
 fn map_entries(map: Input<'_>) -> Result<Input<'_>, BareError> {
     let (entries, count) = map_head(Rule::ObjectsType, UNLIMITED, map).map_err(internal)?;
     match count.claimed() {

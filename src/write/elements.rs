@@ -33,7 +33,7 @@ pub struct ComponentData<'a> {
 }
 
 impl<'a> ComponentData<'a> {
-    /// Creates a part of elements of the type `dtype`, given as little-endian bytes.
+    /// Creates the data of a component whose elements have the type `dtype`, given as little-endian bytes.
     pub fn of_bytes(dtype: DType, bytes: &'a [u8]) -> Self {
         let bits = u64_from_usize(bytes.len()).saturating_mul(8);
         let elements = dtype.bits().and_then(|each| bits.checked_div(each.into()));

@@ -57,7 +57,7 @@ const _: () = assert!(
     "a canonical file has every field that another has"
 );
 
-/// Writes the role and the fields of `part`.
+/// Writes the entry of the component `part`: its role, and a map of its fields.
 fn component(
     out: &mut Encoder,
     part: &DeclaredComponent<'_>,
@@ -107,7 +107,7 @@ pub(super) enum FieldValue<'a> {
     Written(&'a dyn Fn(&mut Encoder) -> Result<(), OutOfMemory>),
 }
 
-/// Writes a map of those of `keys` for which `value` returns a value.
+/// Writes a map with the fields `keys`, as far as `value` returns a value for them. `write` writes the key of a field.
 pub(super) fn record<'a, K: Copy>(
     out: &mut Encoder,
     keys: &[K],

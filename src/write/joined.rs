@@ -35,9 +35,9 @@ pub(crate) struct JoinedObject {
 pub(crate) struct JoinedPart {
     pub(crate) role: &'static str,
     pub(crate) dtype: DType,
-    /// The length of the component in bytes.
+    /// The length in bytes of the content of the component that is made.
     pub(crate) bytes: u64,
-    /// The ordinal of the object that holds the content.
+    /// The ordinal, in the file that is copied, of the object that holds the content.
     pub(crate) ordinal: u32,
     /// The conversion of the content to another form; `None` if the content is stored as it is.
     pub(crate) recode: Option<Recode>,
@@ -92,7 +92,7 @@ impl JoinedObjects {
         Ok(())
     }
 
-    /// Puts the members in order, after the last object has been added.
+    /// Sorts the joined objects by their ordinals, so that `of` can search them. Called after the last object has been added.
     pub(crate) fn sort(&mut self) {
         sort_by(&mut self.members, |(one, _), (other, _)| one.cmp(other));
     }
@@ -116,7 +116,7 @@ impl JoinedObjects {
         Some(object.parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes)))
     }
 
-    /// Returns the number of objects of the file that are joined.
+    /// Returns the number of objects of the file that are joined into new objects.
     pub fn members(&self) -> usize {
         self.members.len()
     }

@@ -77,10 +77,10 @@ pub struct TensorWriter<'w, 'a, S> {
     declared: Declared<'a>,
     sparse: Indices<'a>,
     format: Layout,
-    /// The current component; `None` after the last component.
+    /// The progress of the current component; `None` after the last component.
     stream: Option<Stream<'a>>,
     ordinal: usize,
-    /// Whether anything but the digest of a blob differs from what was expected.
+    /// Whether the finished blobs differ from the entry that was checked at the beginning in more than the value of a digest.
     changed: bool,
     failed: bool,
 }
@@ -222,7 +222,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         Location::new(Some(self.draft.objects), Some(len_u32(self.ordinal)))
     }
 
-    /// Records the blob of the current component.
+    /// Keeps `blob`, the finished blob of the current component, for the entry of the object.
     fn note(&mut self, blob: StoredBlob) {
         if let Some(part) = self.declared.parts.get_mut(self.ordinal) {
             // Digests of the same algorithm have the same length, so the entry can be changed in place.
@@ -313,11 +313,11 @@ fn nnz(format: Layout, shape: &[u64], parts: &[DeclaredComponent<'_>]) -> Option
 /// The checks of the indices of an object.
 type Indices<'a> = Sparse<Copied<Iter<'a, u64>>>;
 
-/// The state of the current component.
+/// The progress of the component whose bytes are being written.
 struct Stream<'a> {
     role: &'a str,
     storage: StorageType,
-    /// The number of decoded bytes that are left.
+    /// The number of decoded bytes that are still to be written.
     left: u64,
     /// The first bytes of an index that is split between two calls, and their number.
     part: ([u8; 8], usize),

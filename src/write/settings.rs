@@ -42,7 +42,7 @@ pub struct WriteOptions {
     pub(super) level: Option<Level>,
 }
 
-/// The largest alignment that can be set.
+/// The largest alignment of blobs in bytes that can be set.
 const MOST: u64 = 1 << 30;
 
 impl WriteOptions {
@@ -103,7 +103,7 @@ impl WriteOptions {
         self
     }
 
-    /// Returns these settings for readers with other limits.
+    /// Returns these settings for a file that readers open with `limits`: what exceeds these limits is not written.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
@@ -119,13 +119,13 @@ impl WriteOptions {
         self
     }
 
-    /// Returns the target for a new file.
+    /// Returns the checked settings for a new file.
     pub(super) fn target(&self) -> Result<Target, BareError> {
         let writing = written(self.generation.unwrap_or(Generation::V1_2));
         self.target_of(writing.ok_or(BareError::misuse(Misuse::Settings))?)
     }
 
-    /// Returns the target for a file in the form `writing`.
+    /// Returns the checked settings for a file of the generation that `writing` describes.
     pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, BareError> {
         let decoded = writing.dialect.facts.digests_decoded;
         let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };
@@ -158,14 +158,14 @@ impl WriteOptions {
         if self.canonical { options.canonical() } else { options }
     }
 
-    /// Returns the options for reading a file that was opened with `old` and is appended to.
+    /// Returns the options for reading a file again that was opened with `old`, after it has been appended to.
     pub(super) fn options_for_append(&self, old: &OpenOptions) -> OpenOptions {
         old.any_form().limits(self.limits.unwrap_or(*old.limit()))
     }
 }
 
 impl Checksum {
-    /// Creates an empty sum of this algorithm, if there is one.
+    /// Creates an empty hasher of this algorithm; `None` for [`Checksum::None`].
     pub(super) fn sum(self) -> Option<Sum> {
         match self {
             Self::None => None,
@@ -213,7 +213,7 @@ impl Target {
         Ok(())
     }
 
-    /// Returns the first aligned offset at or after `position`, or `None` on overflow.
+    /// Returns the first multiple of the alignment at or after the offset `position`, or `None` on overflow.
     pub(super) fn aligned(&self, position: u64) -> Option<u64> {
         let rest = self.alignment.wrapping_sub(1);
         Some(position.checked_add(rest)? & !rest)

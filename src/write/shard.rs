@@ -43,7 +43,7 @@ use crate::formats::ztensor::frame::Container;
 #[derive(Debug)]
 pub struct ShardWriter<S> {
     file: BlobSink<S>,
-    /// Whether a blob has been begun but not finished.
+    /// Whether a blob has begun and has not been finished.
     within: bool,
 }
 

@@ -4,11 +4,11 @@
 use crate::error::{BareError, Error};
 use crate::index::Encoding;
 
-/// A compression level. It has no value without the feature `zstd`.
+/// The compression level without the feature `zstd`: a type without values, because nothing can be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {}
 
-/// An encoder. It has no value without the feature `zstd`.
+/// The encoder without the feature `zstd`: a type without values, because nothing can be compressed.
 pub(super) enum Encoder {}
 
 impl Encoder {

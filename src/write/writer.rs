@@ -34,7 +34,7 @@ use crate::manifest::{Manifest, ManifestRef};
 pub struct Writer<S> {
     pub(super) file: BlobSink<S>,
     pub(super) draft: Draft,
-    /// The level of compression of tensors that are added by their elements.
+    /// The compression level for tensors that are added together with their elements; `None` for no compression.
     pub(super) level: Option<Level>,
 }
 
@@ -103,7 +103,7 @@ impl<S: Sink> Writer<S> {
         Self::behind(manifest.edits_at(), sink, manifest.parts(), settings)
     }
 
-    /// Continues a file whose bytes before `position` are kept.
+    /// Continues a file whose bytes before the offset `position` are kept, among them the blobs of `manifest`.
     fn behind(
         position: u64,
         sink: S,

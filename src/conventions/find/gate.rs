@@ -29,7 +29,7 @@ pub(crate) struct Gate {
 enum Probe {
     /// Entries of `g_idx` of GPTQ that do not refer to one of the `groups` groups.
     Index { groups: u64 },
-    /// Scales that are NaN or infinite.
+    /// Scales, stored as numbers of this type, that are NaN or infinite.
     Scales(Number),
     /// A tensor that describes its group: a state of bitsandbytes that is not a JSON object, or a state or a shape that contradicts
     /// the other tensors of the group.
@@ -41,7 +41,7 @@ enum Probe {
 pub(crate) struct Notes(Vec<Finding>);
 
 impl Notes {
-    /// Adds the note `error`.
+    /// Adds the note `error`. If there is a note by the same rule already, only counts `error`.
     pub(crate) fn add(&mut self, error: Error) -> Result<(), OutOfMemory> {
         let same = |note: &&mut Finding| note.error.kind() == error.kind();
         if let Some(note) = self.0.iter_mut().find(same) {
@@ -81,7 +81,7 @@ fn number(convention: Convention, dtype: DType) -> Option<Number> {
     }
 }
 
-/// Returns whether `tensor` can hold the shape of a matrix.
+/// Returns whether `tensor` may store the shape of a matrix as its elements: two integers.
 fn is_shape(tensor: &Tensor<'_>) -> bool {
     tensor.shape() == [2] && matches!(tensor.dtype(), DType::I64 | DType::I32)
 }
@@ -232,7 +232,7 @@ impl Contradiction {
     }
 }
 
-/// The looks at the components of one tensor, while their content is read.
+/// The examinations of the components of one tensor, while their content is read.
 #[derive(Debug)]
 pub(crate) struct Looks(Vec<Look>);
 
@@ -269,7 +269,7 @@ impl Looks {
     }
 }
 
-/// A look at the content of one component, while the content is read.
+/// The examination of the content of one component, while the content is read.
 #[derive(Debug)]
 struct Look {
     /// The location of the component.
@@ -281,12 +281,12 @@ struct Look {
     wrong: Option<(u64, f64)>,
     /// The content of a tensor with [`Probe::State`], as far as it has been read.
     held: Vec<u8>,
-    /// The numbers of a chunk.
+    /// A buffer for the scales of one chunk, converted to `f32`.
     numbers: Vec<f32>,
 }
 
 impl Look {
-    /// Looks at the next bytes `chunk`, which are whole elements.
+    /// Examines `chunk`, the next bytes of the component, which are whole elements.
     fn chunk(&mut self, chunk: &[u8]) -> Result<(), OutOfMemory> {
         let first = self.passed;
         self.passed = first.saturating_add(u64_from_usize(chunk.len()));

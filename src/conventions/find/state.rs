@@ -15,11 +15,11 @@ const DEPTH: u32 = 64;
 pub(super) struct QuantState {
     /// The number of codes that share a scale.
     pub(super) blocksize: u64,
-    /// The shape of the values.
+    /// The shape of the tensor of dequantized values.
     pub(super) shape: Vec<u64>,
     /// The number of scales that share a scale of their own; 0 if scales are not quantized.
     pub(super) nested_blocksize: u64,
-    /// The number that is added to each quantized scale.
+    /// The number that is added to each scale after the scale has been dequantized.
     pub(super) nested_offset: f64,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Scanner<'a> {
         self.eat(b':').then_some(key)
     }
 
-    /// Reads a text. Returns the bytes between the quotes, in which escapes stay as they are.
+    /// Reads a JSON string. Returns the bytes between the quotes, in which escapes stay as they are.
     fn text(&mut self) -> Option<&'a [u8]> {
         self.eat(b'"').then_some(())?;
         let whole = self.rest;
@@ -129,7 +129,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads what follows the backslash of an escape.
+    /// Skips the rest of an escape in a JSON string, after the backslash. Returns `None` if the escape is invalid.
     fn escape(&mut self) -> Option<()> {
         let (first, mut rest) = self.rest.split_first()?;
         match *first {
@@ -227,7 +227,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a text, a number, or one of the words of JSON.
+    /// Skips a JSON value that is no array or object: a string, a number, `true`, `false` or `null`.
     fn scalar(&mut self) -> Option<()> {
         let text = self.rest.trim_ascii_start();
         for word in [&b"true"[..], b"false", b"null"] {

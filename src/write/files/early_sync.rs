@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 /// and waiting take turns: for 400 MiB on ext4 each of the two took half of the time.
 #[derive(Debug, Default)]
 pub(super) struct EarlySync {
-    /// The number of bytes that have been written since a thread was started.
+    /// The number of bytes that have been written since the last thread was started to make them durable.
     unsynced: u64,
     running: Option<JoinHandle<io::Result<()>>>,
 }

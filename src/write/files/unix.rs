@@ -90,7 +90,7 @@ fn temporary_name() -> String {
 pub(super) struct Draft {
     file: File,
     target: Target,
-    /// The temporary name, which is removed if the file is dropped.
+    /// The temporary name of the file, which is removed if this draft is dropped before the file is published.
     temporary: Option<String>,
 }
 
@@ -246,7 +246,7 @@ mod acl {
     use super::Target;
 
     const NAME: &str = "system.posix_acl_access";
-    /// The size in bytes of an ACL with 511 entries.
+    /// The largest size in bytes of an ACL that is kept: the size of an ACL with 511 entries.
     const MOST: usize = 4096;
 
     /// Gives `file` the ACL of `target`, or removes its ACL if the target has none.
