@@ -75,7 +75,7 @@ impl Strictness {
     }
 }
 
-/// Parses the name of a tolerance.
+/// Parses a value of `--tolerate`: the name of a tolerance.
 fn tolerance(name: &str) -> Result<NamedTolerance, String> {
     let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
     known.map(|known| NamedTolerance(known.name().to_owned())).ok_or_else(|| {

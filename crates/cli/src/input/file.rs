@@ -254,7 +254,7 @@ impl FileWithShards {
         Ok(())
     }
 
-    /// Announces to remote files that all content will be read, in the order of the manifest.
+    /// Announces to remote files that all content will be read, in the order of the manifest, so that it can be fetched ahead.
     pub(crate) fn plan_all(&self) -> io::Result<()> {
         let remote: Vec<_> =
             self.shard_files().iter().filter(|file| !file.file.is_local()).collect();
@@ -268,7 +268,7 @@ impl FileWithShards {
         })
     }
 
-    /// Announces to remote shards that all shards will be read completely, one after another.
+    /// Announces to remote shards that all shards will be read completely, one after another, so that they can be fetched ahead.
     pub(crate) fn plan_whole_shards(&self) -> io::Result<()> {
         let whole = |shard: &ShardHandle| shard.file.plan([std::iter::once(0..shard.length)]);
         self.shard_files().iter().try_for_each(whole)

@@ -61,7 +61,7 @@ pub(crate) struct Table<const N: usize> {
     header: &'static str,
     columns: [Column; N],
     seen: [Seen; N],
-    /// The width of each column, or `None` for a column that is left out.
+    /// The width of each table column in columns of the terminal, or `None` for a table column that is left out.
     widths: [Option<usize>; N],
     /// The width of the widest indented name of at most [`NAME`] columns.
     name_width: usize,

@@ -78,7 +78,7 @@ impl Task {
     }
 }
 
-/// The lengths of the files of a job.
+/// The lengths in bytes of the files of a job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     pub(crate) known: Vec<u64>,

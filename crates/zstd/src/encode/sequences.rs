@@ -14,7 +14,7 @@ pub(super) struct Sequence {
     pub(super) distance: u32,
 }
 
-/// A number as a code and extra bits.
+/// A number in a sequence, as the code `symbol` and the `count` extra bits that follow the code.
 #[derive(Clone, Copy)]
 struct Code {
     symbol: u8,

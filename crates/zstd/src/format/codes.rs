@@ -8,7 +8,7 @@ pub(crate) struct Range {
     pub(crate) bits: u8,
 }
 
-/// A kind of codes: its ranges, and its tables.
+/// One kind of the codes in sequences, such as the codes of match lengths: their ranges of numbers, and their default table.
 #[cfg_attr(
     not(feature = "decode"),
     expect(dead_code, reason = "the encoder describes tables of its own")
