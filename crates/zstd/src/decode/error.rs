@@ -25,7 +25,7 @@ pub enum Flaw {
     Corrupt,
     /// The window of a frame exceeds the bound. The [number](DecodeError::number) of the error is the window's size in bytes.
     Window,
-    /// The frames decode to more bytes than the bound allows. The [number](DecodeError::number) of the error is the decoded size.
+    /// The frames decode to more bytes than the bound allows: at least the [number](DecodeError::number) of the error.
     Decoded,
     /// The frames decode to another number of bytes than was declared, which is the [number](DecodeError::number) of the error.
     Declared,
