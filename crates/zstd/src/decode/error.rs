@@ -27,7 +27,8 @@ pub enum Flaw {
     Window,
     /// The frames decode to more bytes than the bound allows: at least the [number](DecodeError::number) of the error.
     Decoded,
-    /// The frames decode to another number of bytes than was declared, which is the [number](DecodeError::number) of the error.
+    /// The frames do not decode to the declared number of bytes. The [number](DecodeError::number) of the error is the decoded
+    /// size if that is smaller, and otherwise the declared size plus 1.
     Declared,
     /// An allocation failed.
     Memory,
