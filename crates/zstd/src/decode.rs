@@ -31,7 +31,7 @@ use crate::xxh64::Xxh64;
 /// The bounds for decoding frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The largest window of a frame in bytes.
+    /// The largest window, in bytes, that a frame may require.
     pub window: u64,
     /// The largest number of bytes that all frames together may decode to.
     pub decoded: u64,
@@ -69,7 +69,7 @@ pub trait BlockDecoder: Default {
 /// Frames that follow one another and are being decoded.
 pub struct Frames<D = Decoder> {
     walk: FrameWalk,
-    /// The declared number of decoded bytes, or the largest allowed number.
+    /// The number of bytes that all frames must decode to; if `declared` is false, the largest number that they may decode to.
     most: u64,
     declared: bool,
     produced: u64,
@@ -85,7 +85,7 @@ pub struct Frames<D = Decoder> {
 struct Frame {
     header: FrameHeader,
     produced: u64,
-    /// Whether the last block has been decoded.
+    /// Whether the last block of the frame has been decoded.
     last: bool,
     sum: Xxh64,
 }
@@ -203,7 +203,7 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(filled)
     }
 
-    /// Begins the next frame. Returns false after the last, when the total size has been checked.
+    /// Begins the next frame, and returns true. After the last frame, checks the total decoded size, and returns false.
     fn begin<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,

@@ -37,7 +37,7 @@ pub enum CallbackFailure<C, E> {
 }
 
 impl<F> CallbackFailure<F, F> {
-    /// The error, whichever it is.
+    /// Returns the error of the callback, of decoding or of encoding.
     pub fn either(self) -> F {
         match self {
             Self::Callback(error) | Self::Codec(error) => error,

@@ -11,7 +11,7 @@ const P5: u64 = 0x27d4_eb2f_1656_67c5;
 /// The number of bytes that are added at once.
 const STRIPE: usize = 32;
 
-/// A checksum that is being computed.
+/// An XXH64 checksum of the bytes that have been added so far.
 pub(crate) struct Xxh64 {
     lanes: [u64; 4],
     /// The first bytes of a stripe whose other bytes have not come yet.

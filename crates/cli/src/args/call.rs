@@ -43,7 +43,7 @@ pub(crate) enum Call {
 }
 
 impl Call {
-    /// Returns the limits and tolerances for all files.
+    /// Returns the command's options on how its files are read: tolerated rules, limits, shards and links.
     pub(crate) fn strictness(&self) -> &Strictness {
         match self {
             Self::Check(args) => &args.strictness,
@@ -80,7 +80,7 @@ impl Call {
         !matches!(self, Self::Edit(_))
     }
 
-    /// Returns the number of files of one job.
+    /// Returns how many files make up one job, which is sent to a worker as a whole: 2 for `diff`, 1 for `check`.
     pub(crate) fn files_of_job(&self) -> usize {
         match self {
             Self::Diff(_) => 2,
@@ -90,7 +90,7 @@ impl Call {
         }
     }
 
-    /// Returns whether the worker writes data to standard output, past the broker.
+    /// Returns whether the worker process writes data to standard output itself, instead of sending it to the broker to print.
     pub(crate) fn writes_data(&self) -> bool {
         matches!(self, Self::Cat(_) | Self::Ls(Ls { attribute: Some(_), .. }))
     }

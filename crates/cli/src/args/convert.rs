@@ -132,7 +132,7 @@ impl Convert {
     }
 }
 
-/// A format that is written, by its suffix.
+/// An output format of `convert`, named on the command line by its file suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum OutFormat {
     /// zTensor
@@ -180,7 +180,7 @@ pub(crate) enum Tied {
     KeepFirst,
 }
 
-/// A digest, by its name in files.
+/// A digest algorithm for the components of a zTensor file, by its name in such files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Digest {
     /// SHA-256
@@ -242,7 +242,7 @@ fn float(text: &str) -> Result<Float, String> {
     dtype.ok_or_else(|| "expected f16, bf16, f32 or f64".to_owned())
 }
 
-/// Parses the value of `--dequantize`.
+/// Parses the value of `--dequantize`: f32, f16 or bf16, under any of its names.
 fn dequantized(text: &str) -> Result<Float, String> {
     let dtype = float(text).ok().filter(|dtype| *dtype != Float::F64);
     dtype.ok_or_else(|| "expected f32, f16 or bf16".to_owned())
@@ -255,10 +255,10 @@ fn align(text: &str) -> Result<u32, String> {
     align.ok_or_else(|| format!("expected a power of two up to {ALIGN}"))
 }
 
-/// The largest alignment: a huge page.
+/// The largest alignment in bytes that `--align` accepts: the size of a huge page.
 const ALIGN: u32 = 2 << 20;
 
-/// Parses the value of `--zstd`: a compression level.
+/// Parses the value of `--zstd`: a compression level from 1 to 5.
 fn level(text: &str) -> Result<u8, String> {
     let level = text.parse().ok().filter(|level| Level::new(*level).is_ok());
     level.ok_or_else(|| "compression level must be between 1 and 5".to_owned())

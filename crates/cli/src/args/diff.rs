@@ -64,13 +64,13 @@ pub(crate) struct Diff {
 }
 
 impl Diff {
-    /// Returns the tolerance, or `None` if every difference counts.
+    /// Returns how much elements may differ (`--rtol` and `--atol`), or `None` if every difference counts.
     pub(crate) fn tolerance(&self) -> Option<Tolerance> {
         Tolerance::new(self.rtol, self.atol)
     }
 }
 
-/// Parses a tolerance: a finite number that is not negative.
+/// Parses the value of `--rtol` or `--atol`: a finite number that is not negative.
 fn tolerance(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| Tolerance::is_part(*number));
     number.ok_or_else(|| "expected a number that is not negative, such as 1e-3".to_owned())

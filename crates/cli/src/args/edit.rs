@@ -42,7 +42,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Returns the path of the new file.
+    /// Returns the path that the edited file is written to: OUT, or FILE itself if there is no OUT.
     pub(crate) fn target(&self) -> &Path {
         self.output.as_deref().unwrap_or(&self.file)
     }

@@ -19,7 +19,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     String::from_utf8(bytes).map(PathBuf::from).map_err(serde::de::Error::custom)
 }
 
-/// Serialization of lists of paths.
+/// Serialization of lists of paths as bytes, for `#[serde(with)]`, because a path need not be UTF-8.
 pub(crate) mod list {
     use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ pub(crate) mod list {
     }
 }
 
-/// Serialization of an optional path, as a list of at most one path.
+/// Serialization of an optional path as a list of at most one path, for `#[serde(with)]`.
 pub(crate) mod option {
     use std::path::PathBuf;
 

@@ -10,20 +10,20 @@ const MOST: usize = 1 << 20;
 /// chain of them could exhaust memory.
 pub(crate) const NAME: usize = 64 << 10;
 
-/// A change of names: one `--rename`.
+/// A rule that renames tensors: the value of one `--rename`.
 #[derive(Clone, Debug)]
 pub(crate) enum Rename {
-    /// One name becomes another.
+    /// `OLD=NEW`: the tensor with the first name gets the second name.
     Exact(String, String),
-    /// The part that a regular expression matches is replaced: once, or `all` of them.
+    /// `s/PATTERN/REPLACEMENT/`: the first match of `regex` in each name is replaced, or every match if `all` is true.
     Pattern { regex: Regex, replacement: Vec<Piece>, all: bool },
 }
 
-/// A part of a replacement.
+/// A part of the replacement in `s/PATTERN/REPLACEMENT/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    /// The match of a group of the regular expression. Group 0 is the whole match.
+    /// The text that a group of the regular expression matched. Group 0 is the whole match.
     Group(usize),
 }
 
@@ -32,17 +32,17 @@ pub(crate) enum Piece {
 pub(crate) struct Work(u64);
 
 impl Work {
-    /// The work that is allowed for any file: about a second.
+    /// The work in bytes that is allowed for any file, whatever its names: about a second.
     const BASE: u64 = 1 << 24;
     /// The additional work for each byte of a name. It keeps the total time linear in the length of the names.
     const PER_BYTE: u64 = 64;
 
-    /// Returns the work that is allowed before a name is added.
+    /// Creates the allowance of a file of which no name has been added: [`Self::BASE`] bytes.
     pub(crate) fn new() -> Self {
         Self(Self::BASE)
     }
 
-    /// Adds the work that is allowed for `name`.
+    /// Increases the remaining work by the allowance for `name`, which is proportional to its length.
     pub(crate) fn add(&mut self, name: &str) {
         let more = u64_from_usize(name.len()).saturating_mul(Self::PER_BYTE);
         self.0 = self.0.saturating_add(more);
@@ -61,7 +61,7 @@ impl Work {
 }
 
 impl Rename {
-    /// Checks that `text` is `OLD=NEW` or `s/PATTERN/REPLACEMENT/`, and returns it.
+    /// Checks that `text`, a value of `--rename`, is `OLD=NEW` or `s/PATTERN/REPLACEMENT/`, and returns `text` unchanged.
     pub(crate) fn check(text: &str) -> Result<String, String> {
         Self::parse(text).map(|_| text.to_owned())
     }

@@ -25,11 +25,11 @@ pub(crate) struct Strictness {
     follow: bool,
 }
 
-/// The name of a known tolerance.
+/// A value of `--tolerate`, which was checked to be the name of a [`Tolerance`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct NamedTolerance(String);
 
-/// A known limit, and a value that the limit may have.
+/// A value of `--limit`: the name of a limit of the library, and the limit's new value, which was checked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct NamedLimit {
     name: String,
@@ -37,7 +37,7 @@ struct NamedLimit {
 }
 
 impl Strictness {
-    /// Returns whether components may share their bytes.
+    /// Returns whether several components may share the same bytes of a file (`--tolerate shared-blobs`).
     pub(crate) fn shares_blobs(&self) -> bool {
         self.tolerate.iter().any(|name| name.0 == Tolerance::SharedBlobs.name())
     }
@@ -47,7 +47,7 @@ impl Strictness {
         self.follow
     }
 
-    /// Returns which links are followed to sibling files.
+    /// Returns which symbolic links to sibling files are followed.
     pub(crate) fn links(&self) -> Links {
         if self.follow { Links::All } else { Links::OfHub }
     }
@@ -62,7 +62,7 @@ impl Strictness {
         if self.no_shards { 0 } else { self.options().limit().shards() }
     }
 
-    /// Returns the options for the library.
+    /// Returns the limits and tolerances in the form that the library takes to open a file.
     pub(crate) fn options(&self) -> OpenOptions {
         let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
             // `limit` has checked the name and the value when the command line was parsed.
@@ -75,7 +75,7 @@ impl Strictness {
     }
 }
 
-/// Parses the name of a tolerance.
+/// Parses a value of `--tolerate`: the name of a tolerance.
 fn tolerance(name: &str) -> Result<NamedTolerance, String> {
     let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
     known.map(|known| NamedTolerance(known.name().to_owned())).ok_or_else(|| {

@@ -41,7 +41,7 @@ pub(crate) fn run(
     RenderedOutcome::new(form, &path, &without_names(outcome))
 }
 
-/// Removes the names that the file holds from `outcome`.
+/// Removes the names of objects and components, which the file chooses, from `outcome`, so that its text fits in a message.
 fn without_names(outcome: Outcome) -> Outcome {
     match outcome {
         Ok(mut valid) => {

@@ -21,7 +21,7 @@ use crate::output::app::App;
 use crate::output::progress::Progress;
 use crate::output::report::Problem;
 
-/// One of the two files, verified, with the sums of its components.
+/// One of the two files, verified, with a hash of the content of each component.
 struct Side {
     archive: FileWithShards,
     sums: Sums,

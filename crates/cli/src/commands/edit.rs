@@ -200,7 +200,7 @@ const PIECE: usize = 256 << 10;
 /// The number of bytes that the kernel copies in one call.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 1 << 30;
-/// Bytes of a block of most file systems.
+/// The block size in bytes of most file systems. A copy can share blocks with the old file if the data moves by whole blocks.
 const BLOCK: u64 = 4096;
 
 fn select(args: &Edit, archive: &FileWithShards) -> Result<Selection, Box<Problem>> {

@@ -199,7 +199,7 @@ struct Document<'a, T> {
 }
 
 impl<'a> Hashed<'a> {
-    /// Returns the entries of `object` in the list.
+    /// Returns the lines of the digest list for the components of `object`.
     fn entries(&self, object: &Tensor<'a>) -> impl Iterator<Item = DigestLine<'a>> {
         entries(object, self.sums.of(object))
     }
@@ -209,7 +209,7 @@ impl<'a> Hashed<'a> {
         to_line(&mut app.out, &Document { schema: Schema, file: &shown.to_string_lossy(), rest })
     }
 
-    /// Prints the list, the identity or the content digest.
+    /// Prints what the options ask for: a list of the components' digests, the identity, or the content digest of the file.
     fn print(&self, app: &mut App, args: &Hash) -> io::Result<()> {
         let unread = self.sums.unread.as_deref();
         let content = match (args.content, unread) {

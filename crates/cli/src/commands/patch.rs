@@ -26,7 +26,7 @@ use crate::output::report::Problem;
 use crate::size::human;
 use crate::source::handle::Handle;
 
-/// Runs one of the commands on its files: OLD and NEW, OLD and patches, or a patch.
+/// Runs a subcommand of `zten patch` on its files: OLD and NEW (`make`), OLD and patches (`apply`, `verify`), or a patch (`show`).
 pub(crate) fn run(
     app: &mut App,
     args: &Args,
@@ -117,7 +117,7 @@ fn with_files<T>(
 }
 
 impl<'a> Files<'a> {
-    /// Returns the problem of the file that `error` is about, which is the file of this `number`.
+    /// Returns `error`, which is about the command's file `number` (from 0), as the problem of that file.
     fn problem(&self, number: usize, error: &Error) -> Box<Problem> {
         match self.archives.get(number) {
             Some(archive) => Box::new(Problem::reading(&archive.path, archive, error)),

@@ -37,7 +37,7 @@ pub(crate) struct Opened {
     pub(crate) origin: Origin,
     /// The role of the file in a store of downloaded models.
     pub(crate) role: Role,
-    /// Finds the blobs of the store, for a manifest.
+    /// If the file is an Ollama manifest, looks for the blobs of its store.
     pub(crate) blobs: Option<Blobs>,
 }
 
@@ -228,7 +228,7 @@ impl FileWithShards {
         }
     }
 
-    /// Returns the open file that may be the shard `name`.
+    /// Returns the open file that was found under the name of the shard `name`. It has not been checked to be that shard.
     pub(crate) fn shard_file(&self, name: &str) -> Option<&ShardHandle> {
         self.shard_files().iter().find(|shard| shard.name == name)
     }
@@ -254,7 +254,7 @@ impl FileWithShards {
         Ok(())
     }
 
-    /// Announces to remote files that all content will be read, in the order of the manifest.
+    /// Announces to remote files that all content will be read, in the order of the manifest, so that it can be fetched ahead.
     pub(crate) fn plan_all(&self) -> io::Result<()> {
         let remote: Vec<_> =
             self.shard_files().iter().filter(|file| !file.file.is_local()).collect();
@@ -268,13 +268,13 @@ impl FileWithShards {
         })
     }
 
-    /// Announces to remote shards that all shards will be read completely, one after another.
+    /// Announces to remote shards that all shards will be read completely, one after another, so that they can be fetched ahead.
     pub(crate) fn plan_whole_shards(&self) -> io::Result<()> {
         let whole = |shard: &ShardHandle| shard.file.plan([std::iter::once(0..shard.length)]);
         self.shard_files().iter().try_for_each(whole)
     }
 
-    /// Returns the total bytes of the files that may be shards.
+    /// Returns the total length in bytes of the files that were found under the names of shards.
     pub(crate) fn shard_bytes(&self) -> u64 {
         self.shard_files().iter().fold(0, |sum, shard| sum.saturating_add(shard.length))
     }

@@ -8,7 +8,7 @@ use crate::input::file::FileWithShards;
 use crate::input::objects::threads_for;
 use crate::output::progress::{Progress, Watched};
 
-/// A file, and the shards of it that were found. The frame and the size of each shard are valid.
+/// A file, and those of its shards that were found. Their sizes and frames (header, footer, place of the manifest) are valid.
 pub(crate) struct Sources<'a> {
     pub(crate) archive: &'a FileWithShards,
     pub(crate) root: Watched<'a>,
@@ -16,7 +16,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Finds the shards of `archive`, and validates their frames.
+    /// Finds the shards of `archive`, and validates their frames (header, footer, place of the manifest).
     pub(crate) fn bind(archive: &'a FileWithShards, progress: &'a Progress) -> Result<Self, Error> {
         archive.find_shards(None)?;
         let find = Opened { archive, progress, only: None };

@@ -9,11 +9,11 @@ use crate::input::sources::Sources;
 use crate::output::progress::Progress;
 use crate::output::report::{Flaw, More, Problem};
 
-/// The sums of a whole file.
+/// The hashes of the components of a whole file.
 pub(crate) struct Sums {
-    /// For each object, the sums of its components, both in the order of the manifest.
+    /// For each object, the hashes of its components, both in the order of the manifest.
     objects: Vec<Vec<Sum>>,
-    /// The problem of the objects that have no sums because they cannot be read.
+    /// The problem of the objects that have no hashes because they cannot be read.
     pub(crate) unread: Option<Box<Problem>>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn sorted(archive: &FileWithShards) -> Vec<Tensor<'_>> {
 }
 
 impl Sums {
-    /// Returns the sums of the components of `object`, in the order of the manifest.
+    /// Returns the hashes of the components of `object`, in the order of the manifest.
     pub(crate) fn of(&self, object: &Tensor<'_>) -> &[Sum] {
         let own = usize::try_from(object.ordinal()).ok();
         let own = own.and_then(|ordinal| self.objects.get(ordinal));

@@ -11,7 +11,7 @@ pub(crate) fn count() -> usize {
     *COUNT.get_or_init(rayon::current_num_threads)
 }
 
-/// Limits this process to the calling thread.
+/// Makes [`count`] return 1, so that this process does all work on the calling thread.
 pub(crate) fn none() {
     let _ = COUNT.set(1);
 }

@@ -11,7 +11,7 @@ use zten_worker::process::{PACKET, PART, Received, invalid, split_at_most, write
 
 use super::message::{FoundSibling, Input, InputKind, Reply, Request, Stream, WireWant};
 
-/// The worker's end of the socket.
+/// The worker's end of the socket to the broker.
 #[derive(Debug, Default)]
 pub(crate) struct Channel(Mutex<ChannelState>);
 
@@ -38,7 +38,7 @@ impl Channel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message to the next packet.
+    /// Adds a message to the packet that is sent to the broker next.
     pub(crate) fn put(&self, request: &Request<'_>) -> io::Result<()> {
         self.lock().put(request)
     }

@@ -14,10 +14,10 @@ use crate::link::origin::Origin;
 use crate::link::status::Status;
 use crate::link::verdict::KindNumbers;
 
-/// A message from a worker.
+/// A message from a worker to the broker, or to the process that fetches a remote file for the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request<'a> {
-    /// Text of the current job for a stream.
+    /// Text that the current job prints on a stream of the command.
     Text(Stream, &'a str),
     /// The bytes that have been read, the bytes that will be read in total, and the milliseconds since the first was read.
     Progress(u64, u64, u64),
@@ -36,7 +36,7 @@ pub(crate) enum Request<'a> {
     Blob(u32, Sha256),
 }
 
-/// A stream of the command.
+/// Standard output or standard error of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stream {
     Output,
@@ -62,7 +62,7 @@ pub(crate) enum Reply<'a> {
     Found(Option<FoundSibling>),
     /// The output file that was asked for.
     Created,
-    /// A part of the bytes of a range.
+    /// A part of the bytes that were asked for of a remote file.
     Bytes(#[serde(with = "serde_bytes")] &'a [u8]),
     /// The request has failed.
     Failed(IoFailure),
@@ -77,7 +77,7 @@ pub(crate) struct Input {
     pub(crate) name: std::path::PathBuf,
     /// The number of the job that reads the input.
     pub(crate) job: u64,
-    /// The index of the input in its job.
+    /// The index of the input in its job, from 0.
     pub(crate) number: u32,
     pub(crate) kind: InputKind,
     /// The file names of other paths that lead to the same file.

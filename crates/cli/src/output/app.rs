@@ -18,7 +18,7 @@ use crate::output::report::Problem;
 /// Bytes of text that are held before they are written.
 const BUFFER: usize = 48 << 10;
 
-/// Standard output, buffered, and the status so far.
+/// Standard output and standard error of the command, and its exit status so far.
 pub(crate) struct App {
     /// Standard output. An error in writing to it ends the command.
     pub(crate) out: Output,
@@ -214,7 +214,7 @@ impl App {
     }
 }
 
-/// Prints a line on standard error. If it cannot be written, the exit status still tells.
+/// Prints a line on standard error. A failure is ignored, because the exit status still tells that there was an error.
 fn print_error(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }

@@ -40,7 +40,7 @@ impl<'a, T: Fold> Leaf<'a, T> {
         Self { name: Cow::Borrowed(name), number: number(name), item }
     }
 
-    /// Returns the parts of the name before and after the number.
+    /// Returns the parts of the name before and after the number that is folded next.
     fn around(&self) -> [&str; 2] {
         let range = self.number.as_ref().map_or(0..0, |(range, _)| range.clone());
         let part = |range| self.name.get::<Range<usize>>(range).unwrap_or_default();

@@ -47,7 +47,7 @@ pub(crate) fn streams() -> Streams {
     STREAMS.get().copied().unwrap_or(Streams { output: false, errors: false })
 }
 
-/// The styles of a stream.
+/// The text styles of a stream: colors, or no styles for a stream without colors.
 #[derive(Clone, Copy)]
 pub(crate) struct Palette(bool);
 

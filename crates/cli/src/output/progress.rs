@@ -115,7 +115,7 @@ fn show(done: u64, total: u64, elapsed: Duration) {
     draw(done, total, millis);
 }
 
-/// The progress of the work, which is drawn as a line on the terminal.
+/// How many bytes of a command's work are done, of how many. The progress is drawn as a line on the terminal.
 pub(crate) struct Progress {
     shown: bool,
     start: Instant,

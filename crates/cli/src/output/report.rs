@@ -162,7 +162,7 @@ impl Problem {
         Self::found(file, Finding::unwritable(object, sentence))
     }
 
-    /// Returns the problem with advice for its cause, which is printed after the place.
+    /// Returns the problem with `advice` for its cause. Messages print the advice after the place of the problem in the file.
     pub(crate) fn advising(mut self, advice: Option<&'static str>) -> Self {
         self.finding.advice = advice.or(self.finding.advice);
         self

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::escape::{self, Name};
 
-/// A column.
+/// A kind of column of a table, and the header of the column.
 #[derive(Clone, Copy)]
 pub(crate) enum Column {
     Text(&'static str),
@@ -27,7 +27,7 @@ impl Column {
 /// The largest width of the column of names, if names are not shortened. A longer name gets a line of its own, with its
 /// cells on the next line, so that one long name does not pad all other rows.
 const NAME: usize = 256;
-/// The smallest width to which a name is shortened.
+/// The smallest width, in terminal columns, to which a name is shortened.
 const SHORTEST: usize = 16;
 
 /// A row: a name, which is borrowed because it may be as long as a manifest, and short cells.
@@ -61,13 +61,13 @@ pub(crate) struct Table<const N: usize> {
     header: &'static str,
     columns: [Column; N],
     seen: [Seen; N],
-    /// The width of each column, or `None` for a column that is left out.
+    /// The width of each table column in columns of the terminal, or `None` for a table column that is left out.
     widths: [Option<usize>; N],
     /// The width of the widest indented name of at most [`NAME`] columns.
     name_width: usize,
     /// The width of the widest indented name.
     longest: usize,
-    /// The width of a line, or `None` if names are not shortened.
+    /// The width of a line in terminal columns, to which names are shortened. `None` if names are not shortened.
     line: Option<usize>,
 }
 

@@ -27,15 +27,15 @@ const PER_HELD: u64 = 3;
 const PER_PATCH: u64 = 20 << 20;
 /// Bytes that the allocator reserves at a time for a thread.
 const ARENA: u64 = 64 << 20;
-/// The number of windows that decoding takes for each thread, with one in reserve.
+/// The number of zstd windows whose memory decoding takes for each thread, one of them in reserve.
 const WINDOWS: u64 = 4;
 /// Bytes that are decoded or read in a second of processor time, on a slow machine.
 const RATE: u64 = 16 << 20;
 /// Seconds of processor time for any job, whatever its files.
 const SECONDS: u64 = 60;
-/// Bytes of output for each decoded byte. The text of the smallest elements is the longest.
+/// Bytes of output that a job may write for each byte that it decodes. The text of the smallest elements is the longest.
 const PER_BYTE: u64 = 32;
-/// Bytes of output for any job, whatever its files.
+/// Bytes of output that any job may write, whatever its files.
 const OUTPUT: u64 = 64 << 20;
 
 /// A kind of work on files.
@@ -78,7 +78,7 @@ impl Task {
     }
 }
 
-/// The lengths of the files of a job.
+/// The lengths in bytes of the files of a job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     pub(crate) known: Vec<u64>,

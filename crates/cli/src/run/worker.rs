@@ -30,7 +30,7 @@ use crate::source::handle::{Finder, Handle};
 use crate::source::remote;
 use crate::source::remote::Remote;
 
-/// The first argument of a worker process.
+/// The first command-line argument of a worker process, by which the program knows that it is one.
 pub(crate) const ARGUMENT: &str = "--worker";
 
 /// The settings of a worker, which it receives before its first file.

@@ -23,7 +23,7 @@ pub(crate) type TensorFile = Archive<Handle>;
 pub(crate) enum Handle {
     /// A file of the file system.
     Local(File, Finder),
-    /// A blob of a store, which is hashed as it is read.
+    /// A blob of a store of downloaded models: a local file that is named by its digest, and is hashed as it is read.
     Blob(Arc<Hashed<File>>, Finder),
     /// A remote file, which is read by ranges.
     Remote(Remote),

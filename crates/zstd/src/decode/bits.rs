@@ -8,7 +8,7 @@ use crate::num::{DebugExpect as _, low_u32, usize_from_u32};
 /// Reading more bits than the stream has gives meaningless bits and no error. The callers check at the end with
 /// [`is_over`](Self::is_over), so that the loop has no check for each number.
 pub(super) struct Bits<'s> {
-    /// The bytes that have not been counted into `count`.
+    /// The bytes of the stream whose bits are not counted in `count`. The last of these bytes is read first.
     rest: &'s [u8],
     /// The next bits to read, the first of them in the highest bit. The bits below the counted ones are later bits of the
     /// stream, or zeros.
@@ -17,7 +17,7 @@ pub(super) struct Bits<'s> {
     count: u32,
 }
 
-/// The number of bits that can be read after a call of [`Bits::refill`].
+/// The number of bits that can be read between two calls of [`Bits::refill`].
 pub(super) const AT_ONCE: u32 = 56;
 
 impl<'s> Bits<'s> {
@@ -33,7 +33,7 @@ impl<'s> Bits<'s> {
         Some(bits)
     }
 
-    /// Returns the next eight bytes as a little-endian number, or `None` if fewer are left.
+    /// Returns the eight bytes that are read next, the last of `rest`, as a little-endian number. Returns `None` if fewer are left.
     #[inline(always)]
     pub(super) fn ahead(&self) -> Option<u64> {
         self.rest.last_chunk().map(|ahead| u64::from_le_bytes(*ahead))
@@ -49,7 +49,7 @@ impl<'s> Bits<'s> {
         }
     }
 
-    /// Fills `held` with bits of `ahead`, the next eight bytes. It has [`AT_ONCE`] bits or more then.
+    /// Fills `held` with bits of `ahead`, the eight bytes that are read next. Afterwards `held` has [`AT_ONCE`] bits or more.
     #[inline(always)]
     pub(super) fn hold(&mut self, ahead: u64) {
         // The loaded bytes do not depend on the bits that were just read, which only decide by how much they are shifted,

@@ -6,7 +6,7 @@ use super::{DecodeError, Flaw};
 use crate::format::{BLOCK_HEADER, COMPRESSED, RAW, REPEATED};
 use crate::num::{u64_from_usize, usize_from_u32};
 
-/// The header of a block: §3.1.1.2.
+/// The header of a block: RFC 8878 §3.1.1.2.
 #[derive(Clone, Copy)]
 pub(super) struct BlockHeader {
     pub(super) last: bool,
@@ -89,14 +89,14 @@ impl<'s> Block<'s> {
     }
 }
 
-/// The literals section: §3.1.1.3.1.
+/// The literals section of a compressed block, before the literals are decoded: RFC 8878 §3.1.1.3.1.
 #[derive(Clone, Copy)]
 pub(super) struct LiteralsSection<'s> {
     /// The type of the literals: 0 for raw, 1 for RLE, 2 for compressed, 3 for treeless.
     pub(super) kind: u64,
-    /// Whether the codes are in four streams.
+    /// Whether the Huffman codes are in four streams instead of one.
     pub(super) four: bool,
-    /// The number of decoded literals in bytes.
+    /// The number of bytes that the literals decode to.
     pub(super) decoded: usize,
     pub(super) stored: &'s [u8],
 }
@@ -105,13 +105,13 @@ pub(super) struct LiteralsSection<'s> {
 #[derive(Clone, Copy)]
 pub(super) struct SequencesSection<'s> {
     pub(super) count: u32,
-    /// The compression modes of the tables, two bits for each.
+    /// The compression modes of the tables for literals lengths, offsets and match lengths, two bits each from the highest bit on.
     pub(super) modes: u8,
     /// The descriptions of the tables, followed by the bit stream of the sequences.
     pub(super) stream: &'s [u8],
 }
 
-/// The sizes in the header of the literals section: §3.1.1.3.1.1.
+/// The sizes in the header of the literals section: RFC 8878 §3.1.1.3.1.1.
 struct LiteralsSizes {
     kind: u64,
     four: bool,
@@ -152,7 +152,7 @@ impl LiteralsSizes {
     }
 }
 
-/// Parses the sequences section in `input`, all of it: §3.1.1.3.2.1.
+/// Parses the sequences section, which takes all of `input`: RFC 8878 §3.1.1.3.2.1.
 fn sequences(input: &[u8]) -> Option<SequencesSection<'_>> {
     let (first, rest) = number(input, 1)?;
     let (count, rest) = match first {

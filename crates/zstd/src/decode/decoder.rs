@@ -75,7 +75,7 @@ impl Decoder {
         self.output.room(size, self.bounds.left)
     }
 
-    /// Decodes a compressed block: §3.1.1.3.
+    /// Decodes a compressed block: RFC 8878 §3.1.1.3.
     // Never inlined, so that its large stack frame is not set up for other types of blocks.
     #[inline(never)]
     fn compressed(

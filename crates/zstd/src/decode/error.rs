@@ -5,29 +5,30 @@ use core::fmt;
 /// The reason why decoding fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// There is no frame where one must begin.
+    /// The bytes where a frame must begin are not the magic number of a frame. The number of the error is how many bytes are left.
     Magic,
     /// A frame is cut off by the end of the bytes.
     Truncated,
     /// A frame is a skippable frame, which is not accepted.
     Skippable,
-    /// A frame requires a dictionary. The number of the error is the dictionary's id.
+    /// A frame requires a dictionary. The [number](DecodeError::number) of the error is the dictionary's id.
     Dictionary,
     /// A reserved bit or block type is used.
     Reserved,
-    /// A block is larger than the window or 128 KiB. The number of the error is its size in bytes.
+    /// A block is larger than the window or 128 KiB. The [number](DecodeError::number) of the error is the block's size in bytes.
     Block,
-    /// A frame does not decode to the content size in its header.
+    /// A frame does not decode to the content size in its header, which is the [number](DecodeError::number) of the error.
     ContentSize,
-    /// The content of a frame does not have its checksum.
+    /// The content of a frame does not match the checksum at the end of the frame.
     Checksum,
     /// A block cannot be decoded.
     Corrupt,
-    /// The window of a frame exceeds the bound. The number of the error is its size in bytes.
+    /// The window of a frame exceeds the bound. The [number](DecodeError::number) of the error is the window's size in bytes.
     Window,
-    /// The frames decode to more bytes than the bound allows. The number of the error is the size.
+    /// The frames decode to more bytes than the bound allows: at least the [number](DecodeError::number) of the error.
     Decoded,
-    /// The frames do not decode to the declared number of bytes. The number of the error is the size.
+    /// The frames do not decode to the declared number of bytes. The [number](DecodeError::number) of the error is the decoded
+    /// size if that is smaller, and otherwise the declared size plus 1.
     Declared,
     /// An allocation failed.
     Memory,

@@ -10,7 +10,7 @@ use crate::format::codes::Range;
 use crate::format::fse::{SMALLEST_LOG, Telling, spread};
 use crate::num::{low_u8, usize_from_u32};
 
-/// A state: the numbers that its symbol stands for, and how the next state is found.
+/// A state of a decoding table: the numbers that the state's symbol stands for, and how the next state is found.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DecoderState {
     /// The first of the `2^more` numbers that the symbol of this state stands for.
@@ -64,7 +64,7 @@ impl<const STATES: usize> Table<STATES> {
         self.states.first_chunk()
     }
 
-    /// Reads the first state from the bits.
+    /// Reads the index of the first state from `bits`.
     #[inline(always)]
     pub(super) fn begin(&self, bits: &mut Bits<'_>) -> usize {
         usize_from_u32(bits.read(self.log))
@@ -105,7 +105,7 @@ impl DecoderState {
         self.first.wrapping_add(bits.take(self.more))
     }
 
-    /// Reads the bits that lead to the next state, and returns it.
+    /// Reads the bits that lead to the next state, and returns the index of that state.
     #[inline(always)]
     pub(super) fn next(&self, bits: &mut Taken) -> usize {
         usize::from(self.base).wrapping_add(usize_from_u32(bits.take(self.bits)))

@@ -6,7 +6,7 @@ use crate::num::u64_from_usize;
 
 /// The size in bytes of the longest frame header: magic, descriptor, window, dictionary, content size.
 pub(super) const LONGEST_HEADER: usize = 4 + 1 + 1 + 4 + 8;
-/// The magic numbers of skippable frames: §3.1.2.
+/// The magic numbers of skippable frames: RFC 8878 §3.1.2.
 const SKIPPABLE: core::ops::RangeInclusive<u64> = 0x184d_2a50..=0x184d_2a5f;
 
 /// Parses a little-endian number of `bytes` bytes, at most 8. Returns the number and the input after it.
@@ -15,7 +15,7 @@ pub(super) fn number(input: &[u8], bytes: usize) -> Option<(u64, &[u8])> {
     Some((own.iter().rfold(0, |number, byte| number << 8 | u64::from(*byte)), rest))
 }
 
-/// A frame header: §3.1.1.1.
+/// A frame header: RFC 8878 §3.1.1.1.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameHeader {
     pub(super) at: u64,
@@ -24,7 +24,7 @@ pub struct FrameHeader {
     pub(super) checksum: bool,
 }
 
-/// The frame header descriptor: §3.1.1.1.1.
+/// The frame header descriptor: RFC 8878 §3.1.1.1.1.
 #[derive(Clone, Copy)]
 struct Descriptor(u8);
 
@@ -80,7 +80,7 @@ impl Front {
     }
 }
 
-/// Returns the window size in bytes that the window descriptor `byte` gives: §3.1.1.1.2.
+/// Returns the window size in bytes that the window descriptor `byte` gives: RFC 8878 §3.1.1.1.2.
 fn window(byte: u8) -> u64 {
     let base = 1_u64.wrapping_shl(u32::from(byte >> 3).wrapping_add(10));
     (base >> 3).wrapping_mul(u64::from(byte & 7)).wrapping_add(base)
@@ -113,7 +113,7 @@ impl FrameHeader {
         Ok((header, bytes.len().saturating_sub(rest.len())))
     }
 
-    /// Returns the size of the window: the largest distance of a match.
+    /// Returns the size of the window in bytes, which is the largest distance of a match.
     pub fn window(&self) -> u64 {
         self.window
     }

@@ -9,11 +9,11 @@ use super::streams::{CODES, Code, Codes};
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
 use crate::num::{low_u8, usize_from_u32};
 
-/// The size of a table of the number of codes of each weight, 0 included, and one more entry.
+/// The size of an array with an entry for each weight from 0 to [`LONGEST_CODE`], and one more entry.
 const WEIGHTS_MOST: usize = usize_from_u32(LONGEST_CODE) + 2;
 /// The number of different weights that a stream of weights may contain: 0 to [`LONGEST_CODE`].
 const NAMED: usize = usize_from_u32(LONGEST_CODE) + 1;
-/// The number of states of a table for weights.
+/// The largest number of states of the FSE table with which the weights of Huffman codes are compressed.
 const WEIGHTS: usize = 1 << WEIGHTS_LOG;
 /// The Huffman codes of the current literals, which later blocks may use again.
 #[derive(Default)]

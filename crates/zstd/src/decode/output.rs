@@ -10,7 +10,7 @@ use crate::num::{DebugExpect as _, len_u32};
 const WILD: usize = 16;
 const WORD: usize = 8;
 const HALF: usize = 4;
-/// The room behind the last byte into which copies may write too many bytes.
+/// The number of bytes after the last decoded byte into which copies of fixed size may write too far.
 const SLACK: usize = 2 * WILD;
 /// The longest match in bytes that is copied in pieces of fixed size.
 const SHORT: usize = 256;
@@ -26,10 +26,10 @@ pub(super) struct Output {
     window: usize,
     block: usize,
     bytes: Vec<u8>,
-    /// The end of the decoded bytes. `unread` is the start of those that have not been read.
+    /// The index in `bytes` of the end of the decoded bytes. `unread` is the index of the first byte that has not been read.
     end: usize,
     unread: usize,
-    /// The end of the bytes that were decoded before the ring returned to the front; 0 if it has not.
+    /// The index in `bytes` of the end of the bytes that were decoded before the ring returned to the front; 0 if it has not.
     older: usize,
 }
 
@@ -256,7 +256,7 @@ fn repeat_older(bytes: &mut [u8], begin: usize, older: usize, found: Match) -> b
     true
 }
 
-/// Writes a long match.
+/// Copies the bytes of a match to the index `begin`, and never writes beyond the end of the match.
 #[inline(never)]
 fn repeat_long(bytes: &mut [u8], begin: usize, found: Match) {
     let (mut to, end) = (begin, begin.wrapping_add(found.length));

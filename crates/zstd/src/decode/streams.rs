@@ -5,12 +5,12 @@ use super::bits::{AT_ONCE, Bits};
 use crate::format::LONGEST_CODE;
 use crate::num::{DebugExpect as _, low_u32, usize_from_u32};
 
-/// A decoding table. Its index is the next bits of the stream, as many as the longest code has.
+/// A Huffman decoding table. Its index is the next bits of the stream, as many as the longest code has.
 pub(super) type Codes = [Code; CODES];
 pub(super) const CODES: usize = 1 << LONGEST_CODE;
 /// The number of codes that are read between two refills.
 const TOGETHER: usize = 5;
-/// The smallest number of literals in four streams.
+/// The smallest number of literals whose codes may be in four streams.
 const QUARTERED: usize = 6;
 
 const _: () = assert!(
@@ -40,12 +40,12 @@ impl Code {
     }
 }
 
-/// Decodes one stream, which must fill `out` exactly.
+/// Decodes one stream of Huffman codes, which must fill `out` exactly.
 pub(super) fn one(codes: &Codes, stream: &[u8], out: &mut [u8]) -> Result<(), Flaw> {
     finish(codes, Bits::new(stream).ok_or(Flaw::Corrupt)?, out)
 }
 
-/// Decodes four streams, each of which must fill a quarter of `out`.
+/// Decodes four streams of Huffman codes, each of which must fill a quarter of `out`.
 // Never inlined, because the loop needs all registers.
 #[inline(never)]
 pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result<(), Flaw> {

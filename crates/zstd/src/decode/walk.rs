@@ -17,9 +17,9 @@ const AHEAD: usize = 256;
 
 /// Bytes that were read ahead of the walk.
 struct Ahead {
-    /// The position of the first byte.
+    /// The position in the source of the first of these bytes.
     at: u64,
-    /// The number of bytes.
+    /// How many of `bytes` have been read.
     length: usize,
     bytes: [u8; AHEAD],
 }

@@ -46,7 +46,7 @@ impl<'a> Bits<'a> {
         self.count &= HELD;
     }
 
-    /// Fills the last byte with zeros.
+    /// Fills the rest of an incomplete last byte with zero bits.
     pub(super) fn align(&mut self) {
         self.settle();
         self.count = self.count.next_multiple_of(8);

@@ -10,7 +10,7 @@ use crate::format::offsets::Repeats;
 use crate::format::{BLOCK_HEADER, COMPRESSED, LARGEST_BLOCK, RAW, REPEATED};
 use crate::num::{DebugExpect as _, len_u32, u64_from_usize};
 
-/// About the number of bytes that the description of codes takes.
+/// The estimated size in bytes of the description of Huffman codes.
 const CODES: usize = 128;
 
 /// A writer of one block after another.
@@ -43,7 +43,7 @@ impl Blocks {
         self.repeats = Repeats::FIRST;
     }
 
-    /// Tells the writer that the first `bytes` bytes of the data will not be passed any more.
+    /// Tells the writer that the caller has dropped the first `bytes` bytes of the data that it passes to [`write`](Self::write).
     pub(super) fn forget(&mut self, bytes: usize) {
         self.finder.forget(bytes);
     }

@@ -7,13 +7,13 @@ use crate::num::{DebugExpect as _, len_u32, usize_from_u32};
 
 /// The largest number of symbols of an alphabet: match lengths have the most.
 pub(super) const SYMBOLS: usize = 53;
-/// The frequency of each symbol.
+/// How often each symbol occurs.
 pub(super) type Counts = [u32; SYMBOLS];
 
-/// A symbol as the encoder sees it.
+/// The states of one symbol in the table, and the numbers of bits that are written to get to one of them.
 #[derive(Clone, Copy, Default)]
 struct Symbol {
-    /// The symbol's share of the table; 0 if it does not occur.
+    /// The number of states that belong to the symbol; 0 if the symbol does not occur.
     share: u32,
     /// The index in `Table::states` of the symbol's first state.
     first: u32,
@@ -23,7 +23,7 @@ struct Symbol {
     threshold: u32,
 }
 
-/// An encoding table, whose description is written before the symbols.
+/// An FSE encoding table. A description of the table is written before the encoded symbols.
 pub(super) struct Table {
     log: u32,
     symbols: [Symbol; SYMBOLS],
@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Assigns the states to symbols: §4.1.1.
+    /// Assigns the states to symbols: RFC 8878 §4.1.1.
     fn spread(&mut self) {
         let size = self.size();
         let mut next = 0_u32;
@@ -104,7 +104,7 @@ impl Table {
         }
     }
 
-    /// Writes the description of the table: §4.1.1.
+    /// Writes the description of the table: RFC 8878 §4.1.1.
     pub(super) fn describe(&self, out: &mut Bits<'_>) {
         out.put(u64::from(self.log.wrapping_sub(SMALLEST_LOG)), 4);
         let mut left = self.size();
@@ -152,7 +152,7 @@ impl Table {
         self.state(self.symbol(symbol), 0)
     }
 
-    /// Encodes the symbol before the last encoded one.
+    /// Encodes `symbol`, which comes before the symbol that was encoded last, because a decoder reads the bits from the back.
     #[inline(always)]
     pub(super) fn encode(&self, state: &mut EncoderState, symbol: u8, out: &mut Bits<'_>) {
         let symbol = self.symbol(symbol);
@@ -162,7 +162,7 @@ impl Table {
         *state = self.state(symbol, kept.wrapping_sub(symbol.share));
     }
 
-    /// Writes the state with which a reader begins.
+    /// Writes the state with which a decoder begins.
     pub(super) fn end(&self, state: EncoderState, out: &mut Bits<'_>) {
         out.put(u64::from(state.0 ^ self.size()), self.log);
     }

@@ -8,11 +8,11 @@ use crate::num::{DebugExpect as _, usize_from_u32};
 /// The largest number of items of a level in the search for code lengths: the symbols, and pairs of items of the level
 /// below.
 const ITEMS: usize = 2 * BYTES;
-/// The largest number of weights that can be listed without compression.
+/// The largest number of Huffman weights that can be listed without compression.
 const MOST_LISTED: usize = 128;
 /// The largest size in bytes of a compressed description of weights. Larger header bytes mean a list.
 const LONGEST_STREAM: u8 = LISTED - 1;
-/// The number of codes that are put between two settles.
+/// The number of codes that are written between two calls of [`Bits::settle`].
 const TOGETHER: usize = 4;
 
 const _: () = assert!(
@@ -20,7 +20,7 @@ const _: () = assert!(
     "so many codes are put between two settlings"
 );
 
-/// The frequency of each byte.
+/// How often each value of a byte occurs.
 pub(super) type Counts = [u32; BYTES];
 
 /// Counts how often each byte occurs.
@@ -130,7 +130,7 @@ struct Code {
 /// The code of each byte that occurs.
 pub(super) struct Codes {
     by_byte: [Code; BYTES],
-    /// The weights that are stored: §4.2.1. A larger weight means a shorter code, and 0 means no code.
+    /// The weights that are stored: RFC 8878 §4.2.1. A larger weight means a shorter code, and 0 means no code.
     weights: [u8; BYTES],
     /// The number of stored weights. The weight of the last symbol follows from the others.
     listed: usize,
@@ -157,7 +157,7 @@ impl Codes {
         Self { by_byte: codes, weights, listed }
     }
 
-    /// Writes the description of the codes: §4.2.1. Returns `None` if they cannot be described.
+    /// Writes the description of the codes: RFC 8878 §4.2.1. Returns `None` if they cannot be described.
     pub(super) fn describe(&self, out: &mut Bits<'_>) -> Option<()> {
         let weights = self.weights.get(..self.listed)?;
         let at = out.leave(1);
@@ -186,7 +186,7 @@ impl Codes {
         Some(())
     }
 
-    /// Encodes `bytes` as one stream: §4.2.2.
+    /// Encodes `bytes` as one stream: RFC 8878 §4.2.2.
     pub(super) fn encode(&self, bytes: &[u8], out: &mut Bits<'_>) {
         let mut chunks = bytes.rchunks_exact(TOGETHER);
         for chunk in &mut chunks {

@@ -6,10 +6,10 @@ use crate::num::{DebugExpect as _, len_u32, u64_from_usize};
 
 /// The largest number of literals that are written as one stream. More are written as four.
 const ONE_STREAM: usize = 1023;
-/// The smallest number of literals for which codes are worth their description.
+/// The smallest number of literals for which Huffman codes are worth their description.
 const FEW: usize = 32;
 
-/// Writes the section: as one repeated byte, in codes, or raw.
+/// Writes the literals section of a block: as one repeated byte, in Huffman codes, or raw.
 pub(super) fn write(
     literals: &[u8],
     counts: &Counts,

@@ -29,20 +29,20 @@ const PATIENCE: u32 = 6;
 /// The number of low bits of an entry that are a hash of the bytes there. The other bits are the position.
 const TAG: u32 = 8;
 const TAGS: u32 = (1 << TAG) - 1;
-/// The smallest number of entries.
+/// The smallest number of positions for which a [`Finder`] has memory.
 const FEWEST: usize = 1 << 10;
 
 /// The effort of the search for matches.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
-    /// The logarithm of the number of positions that are remembered.
+    /// The base-2 logarithm of the largest number of positions that the [`Finder`] remembers.
     pub(super) log: u32,
-    /// The number of positions that each search tries; a power of two.
+    /// The number of remembered positions with the same hash that each search tries; a power of two.
     pub(super) places: usize,
     /// The number of positions at the end of a match that are added to the memory of the [`Finder`]. The positions before
     /// them in the match are skipped.
     pub(super) passed: usize,
-    /// Whether the next position is tried before a match is taken.
+    /// Whether a match is taken only after the next position has been searched for a better match.
     pub(super) lazy: bool,
 }
 
@@ -61,11 +61,11 @@ struct Match {
 pub(super) struct Finder {
     rows: Vec<u32>,
     effort: Effort,
-    /// The largest distance of a match.
+    /// The largest distance of a match, in bytes.
     window: u32,
     /// The position of the first byte of the data that the caller passes to the methods.
     origin: u32,
-    /// The distance of the last match.
+    /// The distance of the last match, in bytes.
     last: u32,
 }
 
@@ -87,7 +87,7 @@ impl Finder {
         (self.origin, self.last) = (0, 1);
     }
 
-    /// Tells the finder that the first `bytes` bytes of the data will not be passed any more.
+    /// Tells the finder that the caller has dropped the first `bytes` bytes of the data that it passes to the methods.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.origin = self.origin.wrapping_add(len_u32(bytes));
     }
@@ -230,7 +230,7 @@ fn word(data: &[u8], at: usize) -> Option<u64> {
     data.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
 }
 
-/// Returns the number of leading bytes that are equal.
+/// Returns the number of bytes at the start of `here` and `there` that are equal.
 fn common(here: &[u8], there: &[u8]) -> usize {
     let mut length = 0_usize;
     let (a, b) = (here.chunks_exact(8), there.chunks_exact(8));

@@ -6,14 +6,14 @@ use super::{EncodeError, Encoder, Level};
 use crate::CallbackFailure;
 use crate::num::{len_u32, u64_from_usize};
 
-/// The number of decoded bytes of a frame.
+/// The number of decoded bytes of each frame but the last, which may have fewer.
 const FRAME: u64 = 1 << 20;
-/// The magic of the skippable frame that holds the table. `SEEKABLE` is the magic at its end.
+/// The magic of the skippable frame that holds the seek table. `SEEKABLE` is the magic at its end.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
-/// The flag that says that entries have checksums.
+/// The flag in the seek table that says that its entries have checksums.
 const CHECKSUMS: u8 = 0x80;
-/// The size of an entry in bytes. `TAIL` is the number of bytes after the entries.
+/// The size in bytes of an entry of the seek table. `TAIL` is the number of bytes after the entries.
 const ENTRY: usize = 12;
 const TAIL: u32 = 9;
 
@@ -93,7 +93,7 @@ impl Seekable {
         Ok(())
     }
 
-    /// Adds the table entry of a frame that has ended, whose checksum is `sum`.
+    /// Adds the seek table's entry for the frame that has ended. `sum` is the checksum of the frame.
     fn note(&mut self, sum: [u8; 4]) -> Result<(), EncodeError> {
         let stored = u32::try_from(self.stored).map_err(|_| EncodeError::Length)?;
         self.count = self.count.checked_add(1).ok_or(EncodeError::Length)?;

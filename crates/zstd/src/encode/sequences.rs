@@ -6,7 +6,7 @@ use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, inverse};
 use crate::format::offsets::Repeats;
 use crate::num::DebugExpect as _;
 
-/// A sequence: a number of literals, and the length and distance of the match after them.
+/// A sequence: a number of literals, and the length and distance in bytes of the match after them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sequence {
     pub(super) literals: u32,
@@ -14,7 +14,7 @@ pub(super) struct Sequence {
     pub(super) distance: u32,
 }
 
-/// A number as a code and extra bits.
+/// A number in a sequence, as the code `symbol` and the `count` extra bits that follow the code.
 #[derive(Clone, Copy)]
 struct Code {
     symbol: u8,
@@ -59,7 +59,7 @@ fn highest(number: u32) -> u8 {
 struct Mode {
     /// The table, or `None` if all codes of the block are equal.
     table: Option<fse::Table>,
-    /// One of the codes of the block.
+    /// A code that occurs in the block. If there is no table, it is the only one.
     any: u8,
 }
 
@@ -70,7 +70,7 @@ impl Mode {
         Self { table: fse::Table::new(counts, most), any }
     }
 
-    /// Returns the number of the compression mode: §3.1.1.3.2.1.
+    /// Returns the number of the compression mode: RFC 8878 §3.1.1.3.2.1.
     fn number(&self) -> u8 {
         if self.table.is_some() { 2 } else { 1 }
     }
@@ -82,7 +82,7 @@ impl Mode {
         }
     }
 
-    /// Encodes `code`. The last code of a block is encoded first.
+    /// Encodes `code`. The codes of a block are passed from the last to the first.
     fn encode(&self, state: &mut Option<fse::EncoderState>, code: Code, out: &mut Bits<'_>) {
         match (&self.table, &mut *state) {
             (None, _) => {}
@@ -98,7 +98,7 @@ impl Mode {
     }
 }
 
-/// Writes the section. Replaces the distances in `sequences` by offset values.
+/// Writes the sequences section of a block. Replaces the distances in `sequences` by offset values.
 pub(super) fn write(sequences: &mut [Sequence], repeats: &mut Repeats, out: &mut Bits<'_>) {
     number(sequences.len(), out);
     if sequences.is_empty() {
@@ -144,7 +144,7 @@ fn codes(sequence: Sequence) -> [Code; 3] {
     [Code::literals(literals), Code::offset(distance), Code::length(length)]
 }
 
-/// Writes the number of sequences: §3.1.1.3.2.1.
+/// Writes the number of sequences: RFC 8878 §3.1.1.3.2.1.
 fn number(sequences: usize, out: &mut Bits<'_>) {
     let [low, high, ..] = sequences.to_le_bytes();
     match sequences {

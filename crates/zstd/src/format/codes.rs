@@ -8,7 +8,7 @@ pub(crate) struct Range {
     pub(crate) bits: u8,
 }
 
-/// A kind of codes: its ranges, and its tables.
+/// One kind of the codes in sequences, such as the codes of match lengths: their ranges of numbers, and their default table.
 #[cfg_attr(
     not(feature = "decode"),
     expect(dead_code, reason = "the encoder describes tables of its own")
@@ -16,14 +16,15 @@ pub(crate) struct Range {
 pub(crate) struct Alphabet {
     /// The range of numbers that each code stands for.
     pub(crate) ranges: &'static [Range],
-    /// The logarithm of the largest table that a block may describe: §3.1.1.3.2.1.
+    /// The base-2 logarithm of the number of states of the largest table that a block may describe: RFC 8878 §3.1.1.3.2.1.
     pub(crate) most: u32,
-    /// The logarithm of the default table, and in `shares` the share of each code: §3.1.1.3.2.2.
+    /// The base-2 logarithm of the number of states of the default table, and in `shares` the states of each code: RFC 8878
+    /// §3.1.1.3.2.2.
     pub(crate) log: u32,
     pub(crate) shares: &'static [i16],
 }
 
-/// The codes of literals lengths.
+/// The codes of literals lengths, the numbers of literals in sequences.
 pub(crate) const LITERALS: Alphabet = Alphabet {
     ranges: &ranges(
         0,

@@ -1,8 +1,8 @@
 //! The parts of finite state entropy (FSE) that decoding and encoding share: RFC 8878 §4.1.
 
-/// The logarithm of the smallest table that can be described: §4.1.1.
+/// The base-2 logarithm of the number of states of the smallest table that can be described: RFC 8878 §4.1.1.
 pub(crate) const SMALLEST_LOG: u32 = 5;
-/// The number of states of the largest table: §3.1.1.3.2.1.
+/// The number of states of the largest table: RFC 8878 §3.1.1.3.2.1.
 pub(crate) const LARGEST: usize = 512;
 
 /// Returns the symbol of each of `2^log` states. `shares` are the numbers of states of each symbol: §4.1.1. A share of −1
@@ -39,7 +39,7 @@ pub(crate) fn spread(log: u32, shares: &[i16]) -> [u8; LARGEST] {
 /// `bits` bits, so the lowest `saved` values take one bit less.
 pub(crate) struct Telling {
     pub(crate) bits: u32,
-    /// The value of the highest of those bits.
+    /// The value of the highest bit of a number of `bits` bits.
     pub(crate) half: u32,
     pub(crate) saved: u32,
 }

@@ -1,6 +1,6 @@
 //! The repeated offsets, which can be encoded in few bits: RFC 8878 §3.1.1.5.
 
-/// The last three offsets, the latest first.
+/// The last three offsets (distances of matches in bytes), the latest first.
 #[derive(Clone, Copy)]
 pub(crate) struct Repeats([u32; 3]);
 

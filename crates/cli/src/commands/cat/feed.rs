@@ -18,7 +18,7 @@ const HELD: usize = 64 << 20;
 /// The number of bytes that are read at a time.
 const WINDOW: u64 = 64 << 10;
 
-/// The reason why reading stopped.
+/// The reason why not all elements of a component were read and written.
 pub(super) enum FeedFailure {
     /// The elements could not be read, or were rejected.
     Read(Error),
@@ -37,19 +37,19 @@ pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
     /// The file or shard that holds the component.
     pub(super) source: &'a Located<'a>,
-    /// The number of elements, if two elements share a byte and are to be unpacked to one a byte.
+    /// The number of elements if each byte holds two elements, which are to be unpacked to one byte each; `None` otherwise.
     pub(super) packed: Option<u64>,
     /// True if the file is remote, so that only the needed bytes should be read.
     pub(super) is_remote: bool,
 }
 
-/// The bytes of a component that must be read for some of its elements.
+/// Which bytes of a component must be read to print a slice of its elements.
 pub(super) enum NeededBytes {
     /// Only the bytes of the elements.
     Runs,
     /// The whole component, because it must be decoded or verified.
     Whole,
-    /// The compressed frames with the elements, by the seek table in the component.
+    /// The zstd frames that hold the elements. The component's seek table tells where they are.
     Frames,
 }
 
@@ -161,7 +161,7 @@ impl ComponentReader<'_> {
     }
 }
 
-/// A buffer that holds bytes back until they have been verified, or until it is full.
+/// A buffer in front of a printer. It holds bytes back until their component has been verified, or until [`HELD`] bytes are held.
 pub(super) struct HoldUntilVerified<'o, W> {
     printer: Printer,
     out: &'o mut W,

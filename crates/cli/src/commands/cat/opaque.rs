@@ -17,7 +17,7 @@ use scalar::Scalar;
 /// The largest size in bytes of an element that is printed: an element is held in memory.
 pub(super) const MOST: u64 = 16 << 20;
 
-/// A printer of elements of one opaque type.
+/// A printer of elements of one opaque NumPy type, such as text, dates or records.
 pub(super) struct Opaque {
     /// The size of an element in bytes.
     width: usize,
@@ -37,7 +37,7 @@ enum Step {
     /// Begins a dimension of an array: the steps up to the matching [`Next`](Self::Next) print one of its items. The number of
     /// items is at least 1.
     Begin(usize),
-    /// Ends an item. If there are more, prints a separator, and goes back by this number of steps.
+    /// Ends an item of the innermost array. If the array has more items, prints a separator, and goes back by this number of steps.
     Next(usize),
 }
 

@@ -92,7 +92,7 @@ pub(super) struct Nested {
     started: bool,
     /// True if the middle of large dimensions is left out.
     shortened: bool,
-    /// The number of bytes that follow of elements that are left out.
+    /// The number of the next input bytes to skip, because they belong to elements that are left out.
     skip: u64,
 }
 
@@ -193,7 +193,7 @@ impl Nested {
         out.write_all(b"...")
     }
 
-    /// Prints the separator before the next element, with which `opened` rows begin.
+    /// Prints the separator before the next element, which is the first element of `opened` nested rows.
     fn separate(&self, out: &mut dyn Write, opened: usize) -> io::Result<()> {
         match (self.style, opened) {
             (Style::Json, _) => out.write_all(b","),

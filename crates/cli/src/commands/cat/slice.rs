@@ -11,7 +11,7 @@ use zten::num::u64_from_usize;
 enum DimensionSelection {
     /// One index. The dimension is not a dimension of the result.
     Index(i128),
-    /// The first index, the index after the last, and the step.
+    /// `START:STOP:STEP`: the first index, the index after the last, and the step. A bound that was not typed is `None`.
     Range(Option<i128>, Option<i128>, u64),
     /// `...`: all indices of every dimension that the other parts do not select from.
     Rest,
@@ -35,7 +35,7 @@ pub(super) struct Selection {
 }
 
 impl Slice {
-    /// Parses a slice.
+    /// Parses the value of `--slice`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let number = |text: &str| match text.trim() {
             "" => Ok(None),

@@ -13,7 +13,7 @@ pub(super) struct Steps {
     axes: Vec<Axis>,
     /// The number of bytes of the array for each index of the last dimension in `axes`.
     unit: u64,
-    /// The number of bytes that follow for the current index.
+    /// How many of the `unit` bytes of the current index have not been passed to [`chunk`](Self::chunk).
     left: u64,
 }
 
@@ -21,7 +21,7 @@ struct Axis {
     size: u64,
     range: Range<u64>,
     step: u64,
-    /// The index in this dimension of the next bytes.
+    /// The index in this dimension to which the next bytes belong.
     at: u64,
 }
 

@@ -36,9 +36,9 @@ pub(crate) struct CheckedFile {
     pub(crate) origin: Origin,
     /// The role of the file in a store of downloaded models, such as a blob or a manifest.
     pub(crate) role: Role,
-    /// The folder of the store's blobs, for a manifest.
+    /// If the file is an Ollama manifest, the folder of the store's blobs.
     blobs: Option<Folder>,
-    /// True if links are followed.
+    /// True if a blob of the store may be a symbolic link (`--follow`).
     follows: bool,
     found: FoundBy,
     /// True if the command is one that has the option `-r`, which checks all files in folders.
@@ -211,14 +211,14 @@ impl Entries {
         Self { named, list, walk, recursive, takes_folders, finds_models }
     }
 
-    /// Returns whether the next entry is known without waiting for more of the list.
+    /// Returns whether the next file is known without waiting for more of the list (`--files-from`), which may be a pipe.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_ready(&self) -> bool {
         let waits = self.named.len() == 0 && self.walk.is_empty();
         !waits || self.list.as_ref().is_none_or(List::is_ready)
     }
 
-    /// Returns the descriptor of the list, which can be polled for more names.
+    /// Returns the descriptor of the list of file names (`--files-from`), which can be polled for more names.
     #[cfg(target_os = "linux")]
     pub(crate) fn waits_for(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.list.as_ref().map(List::descriptor)
@@ -293,7 +293,7 @@ impl Entries {
     }
 }
 
-/// Returns the message that the list of files cannot be read, because of `error`.
+/// Returns the message that the list of file names (`--files-from`) cannot be read, because of `error`.
 fn list_error(args: &Check, error: &io::Error) -> String {
     let list = args.files_from.as_deref().unwrap_or_else(|| "-".as_ref());
     format!("--files-from {}: {error}", escape::path(list))

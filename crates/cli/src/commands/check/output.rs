@@ -21,7 +21,7 @@ use crate::output::report::{Verdict, status};
 /// The largest length in bytes of the list of files that memory holds. A longer list is moved to a temporary file.
 const HELD: usize = 1 << 20;
 
-/// The output of the command.
+/// The output of `zten check`: what to print about each file, and what has been printed and counted so far.
 #[expect(clippy::struct_excessive_bools, reason = "most are options of the command line")]
 pub(crate) struct Output {
     form: OutputForm,
@@ -30,7 +30,7 @@ pub(crate) struct Output {
     allows_unsupported: bool,
     /// True if files that hold no tensors are counted instead of listed.
     counts_others: bool,
-    /// The suffixes that names in folders are expected to have.
+    /// The suffixes of the files in folders that are checked (`--suffix`), for messages.
     suffixes: Suffixes,
     tally: Tally,
     /// The list of files of a SARIF document. It is written after the results.

@@ -90,7 +90,7 @@ impl RenderedOutcome {
         Self { kind: OutcomeKind::of(outcome), text, also: Vec::new() }
     }
 
-    /// Returns the text. In JSON, adds the key `also` with the names of the other paths.
+    /// Returns the text. Text output and JSON also name the paths of `also`.
     pub(super) fn text(&self, form: OutputForm) -> Cow<'_, str> {
         let names = || self.also.iter().map(|path| escape::path(&shown(path)));
         let text = match form {

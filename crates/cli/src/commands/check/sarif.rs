@@ -18,13 +18,13 @@ use crate::link::status::Status;
 use crate::output::report::Verdict;
 use crate::source::remote::{is_remote, shown};
 
-/// The rule of a file that could not be validated.
+/// The id of the SARIF rule for files that could not be validated.
 const UNREADABLE: &str = "not-validated";
 
-/// The level of a finding in a valid file.
+/// The SARIF level of a finding in a valid file.
 const NOTE: &str = "note";
 
-/// Writes the document up to the first result.
+/// Writes the SARIF document up to the first result.
 pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
     let unreadable = json!({
         "id": UNREADABLE,
@@ -76,7 +76,7 @@ pub(super) fn end<W: Write>(
     out.write_all(b"}]}\n")
 }
 
-/// Writes a checked file as an artifact.
+/// Writes a checked file as an artifact of the SARIF document.
 pub(super) fn artifact(out: &mut impl Write, path: &Path) -> io::Result<()> {
     let location = json!({ "uri": reference(path) });
     json::to_writer(out, &json!({ "location": location, "roles": ["analysisTarget"] }))

@@ -32,7 +32,7 @@ impl Tally {
         Self { skipped, ..Self::default() }
     }
 
-    /// Counts one more file.
+    /// Counts one more file, whose verdict and rules are in `kind`.
     pub(super) fn note(&mut self, kind: &OutcomeKind) {
         self.files = self.files.saturating_add(1);
         for (verdict, count) in VERDICTS.iter().zip(&mut self.verdicts) {

@@ -138,9 +138,9 @@ impl Float {
 pub(crate) struct Cast<'a> {
     from: Float,
     to: Float,
-    /// True if a number beyond the largest becomes the largest.
+    /// True if a finite number beyond the largest of the type `to` becomes that largest number (`--saturate`).
     saturates: bool,
-    /// The first number that was beyond the largest, if any.
+    /// The first number that was beyond the largest of the type `to`, if there was any.
     overflow: &'a Cell<Option<f64>>,
 }
 

@@ -17,7 +17,7 @@ use crate::output::report::Problem;
 const NAMES: usize = 16;
 const NAME: usize = 40;
 
-/// The tensors that are left out, and why.
+/// The tensors that a conversion leaves out of its output, and why.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     count: u64,

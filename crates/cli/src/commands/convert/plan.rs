@@ -20,7 +20,7 @@ use crate::output::report::Problem;
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub(super) target: WrittenFormat,
-    /// The generation of a zTensor file.
+    /// The generation that is written if the output is a zTensor file.
     pub(super) generation: Generation,
     pub(super) options: WriteOptions,
     pub(super) level: Option<Level>,

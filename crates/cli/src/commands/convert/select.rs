@@ -107,7 +107,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Checks that the selected objects have distinct names.
+    /// Checks that the selected objects have distinct names, after renaming.
     fn check_unique(&self, archive: &TensorFile) -> Result<(), String> {
         let old = |ordinal| archive.manifest().tensor_at(ordinal).map_or("", |own| own.name());
         let (mut names, picks) = (Vec::new(), self.0.as_deref().unwrap_or_default());

@@ -50,7 +50,7 @@ impl Files<'_> {
     }
 }
 
-/// Converts `archive` to several files.
+/// Converts `archive` to several output files of limited size (`--shard-size`).
 pub(super) fn convert(
     args: &Convert,
     archive: &FileWithShards,
@@ -138,7 +138,7 @@ pub(super) fn check_count(args: &Convert, count: usize) -> Result<u32, String> {
     Err(format!("{count} files exceed the maximum of {most}; --limit shards={count} allows them"))
 }
 
-/// The arrays that are written.
+/// A source of the arrays that are written.
 type Arrays<'a> = dyn ArraySource<Error = Box<Problem>> + 'a;
 
 /// A range of consecutive arrays of a source.
@@ -257,7 +257,7 @@ pub(super) struct Shards<'s> {
 }
 
 impl Shards<'_> {
-    /// Writes `shards` shards, and the root.
+    /// Writes `shards` shards, and then the root, the file that refers to the shards.
     pub(super) fn write(
         &self,
         mut copier: Copier<'_>,

@@ -19,7 +19,7 @@ struct Stored<'a> {
     shard: Option<&'a str>,
     start: u64,
     end: u64,
-    /// Bytes of all elements, which may be more than the range has.
+    /// The number of bytes that the elements take in the new file. It may exceed the range, whose bytes several elements may share.
     written: u64,
     tensor: Tensor<'a>,
 }

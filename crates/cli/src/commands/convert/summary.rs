@@ -27,7 +27,7 @@ pub(super) struct Summary {
     pub(super) left_out: LeftOut,
 }
 
-/// Returns the total bytes of a file and its shards.
+/// Returns the total length in bytes of a file and its shards.
 pub(super) fn input(archive: &FileWithShards) -> u64 {
     archive.file_len().saturating_add(archive.shard_bytes())
 }

@@ -90,7 +90,7 @@ fn stored(component: &Component<'_>) -> String {
     }
 }
 
-/// Formats a size, or `?` if it is not known.
+/// Formats a size in bytes for people, or returns `?` if the size is not known.
 pub(super) fn size(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "?".to_owned(), human)
 }

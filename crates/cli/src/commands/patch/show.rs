@@ -21,7 +21,7 @@ struct Document<'a> {
     patch: Shown<'a>,
 }
 
-/// The fields of a patch.
+/// What a patch changes, as the JSON document shows it.
 #[derive(Serialize)]
 struct Shown<'a> {
     base: String,
@@ -31,7 +31,7 @@ struct Shown<'a> {
     whole: Vec<Whole<'a>>,
     removed: &'a [&'a str],
     renamed: Vec<Renamed<'a>>,
-    /// Whether the attributes of the file change.
+    /// True if the patch changes the attributes of the file.
     attributes: bool,
 }
 

@@ -78,7 +78,7 @@ fn trial(app: &mut App, name: &str, mode: Confinement) -> io::Result<()> {
 /// The trial of permitted accesses. Without it, a process that cannot do anything would pass as well confined.
 const FIRST: &str = "read-and-write";
 
-/// Reads and writes the open file, allocates memory, and prints the state of each layer.
+/// Reads and writes the open file, allocates memory, and prints whether each layer of the sandbox is enforced.
 fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<()> {
     let mut text = String::new();
     io::Read::read_to_string(&mut io::Read::take(&mut kept, 4), &mut text)?;
@@ -94,10 +94,10 @@ fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<
     Ok(())
 }
 
-/// The names of the layers.
+/// The names of the sandbox's layers, in the order of [`Report::layers`].
 const LAYERS: [&str; 4] = ["privileges", "landlock", "seccomp", "limits"];
 
-/// Returns the state of a layer in a word, and the reason if the layer is missing.
+/// Returns a word that says whether a layer of the sandbox is enforced, and the reason if the layer is missing.
 fn layer_status(layer: &Layer) -> (&'static str, Option<&str>) {
     match layer {
         Layer::Enforced => ("enforced", None),

@@ -94,7 +94,7 @@ impl Task {
         self.longest() >= WORTH_IT
     }
 
-    /// Returns the number of jobs that this job counts as.
+    /// Returns how many of the jobs that a worker may be sent this job uses up: [`LARGE`] if a file is long, and otherwise 1.
     fn count(&self) -> usize {
         if self.longest() > SMALL { LARGE } else { 1 }
     }

@@ -32,7 +32,7 @@ pub(super) struct Handed {
 }
 
 impl Handed {
-    /// Returns the bytes of all files of the job.
+    /// Returns the total length in bytes of all files of the job.
     pub(super) fn length(&self) -> u64 {
         self.lengths.known.iter().copied().fold(0, u64::saturating_add)
     }

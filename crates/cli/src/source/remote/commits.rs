@@ -67,7 +67,7 @@ mod in_file {
         Ok(list.as_ref().map_err(|error| *error)?.try_clone()?.into())
     }
 
-    /// Returns the list, which is the standard output of this process.
+    /// Returns the list of commits, a file that this process has as its standard output.
     fn list() -> io::Result<File> {
         Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
     }

@@ -13,7 +13,7 @@ use super::settings;
 use crate::args::RemoteSettings as Settings;
 use crate::link::message::{FoundSibling, Reply, Request, WireWant};
 
-/// The first argument of a process that fetches a file.
+/// The first command-line argument of a process that fetches a remote file, by which the program knows that it is one.
 pub(crate) const ARGUMENT: &str = "--fetch";
 
 /// The largest number of files for which blocks are fetched ahead and held.

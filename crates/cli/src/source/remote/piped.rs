@@ -101,7 +101,7 @@ impl Remote {
         }))
     }
 
-    /// Announces the ranges that will be read, in order, with reads of other files between two runs.
+    /// Announces the ranges of this file that will be read, in order, to fetch them ahead. Other files are read between two runs.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,

@@ -97,7 +97,7 @@ impl Unit {
     }
 }
 
-/// Returns a duration: the number of units and the unit.
+/// Formats a duration of `count` times `unit` as the number of units and the unit's name. NumPy's missing value is `NaT`.
 pub(super) fn duration(count: i64, unit: Unit) -> String {
     match unit.units(count) {
         None => "NaT".to_owned(),

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-/// The exponent field of infinities and NaN.
+/// The exponent field of infinities and NaN in the x86 extended-precision format.
 const SPECIAL: u16 = 0x7fff;
-/// The distance of the exponent field from the exponent of the last bit of the significand.
+/// The number to subtract from the exponent field to get the power of two of the last bit of the significand.
 const BIAS: i32 = 16_383 + 63;
-/// The bit of the significand in front of the point, which is stored.
+/// The highest bit of the 64-bit significand, in front of the binary point. Unlike `f64`, the x86 format stores this bit.
 const LEADING: u64 = 1 << 63;
 
 /// Returns the number in `bytes`, little-endian and padded to 12 or 16 bytes, with the fewest digits that distinguish it from
@@ -125,7 +125,7 @@ fn floor_log10(bits: i32) -> i32 {
     i32::try_from((i64::from(bits).saturating_mul(LOG)) >> 32).unwrap_or_default()
 }
 
-/// A natural number of any size, its least significant 32 bits first, without zeros at the end.
+/// A natural number of any size, as digits of 32 bits: the least significant digit first, without zero digits at the end.
 #[derive(Clone, Debug)]
 struct Big(Vec<u32>);
 

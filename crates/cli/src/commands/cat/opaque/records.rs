@@ -13,19 +13,19 @@ const DEPTH: usize = 64;
 /// The largest number of fields of a record that JSON output shows as an object. Attributes have the same limit.
 const KEYS: usize = 4096;
 
-/// Records whose fields are being read.
+/// The type of NumPy records (a structured dtype) whose list of fields is being parsed.
 #[derive(Default)]
 struct Records {
-    /// The fields so far: names and steps. Padding has no name.
+    /// The fields that have been parsed: the name, and the steps that print the value. Padding has no name.
     fields: Vec<(Option<String>, Vec<Step>)>,
     width: usize,
-    /// The largest depth of a field.
+    /// How deeply records and arrays are nested in the field with the deepest nesting.
     depth: usize,
-    /// The name of the field that is being read.
+    /// The name of the field that is being parsed; empty for padding.
     name: String,
 }
 
-/// The steps of a value, its width in bytes, and its depth.
+/// A parsed NumPy type: the steps that print a value, the value's width in bytes, and the depth of nested records and arrays.
 struct Compiled {
     steps: Vec<Step>,
     width: usize,
@@ -79,7 +79,7 @@ pub(super) fn steps(text: &str, style: Style) -> Option<(usize, Vec<Step>)> {
 }
 
 impl Records {
-    /// Adds the value of the field that has been read.
+    /// Adds the field that has just been parsed, which is called `self.name` and has the type `value`.
     fn add(&mut self, value: Compiled) -> Option<()> {
         self.width = self.width.checked_add(value.width)?;
         self.depth = self.depth.max(value.depth);
@@ -92,7 +92,7 @@ impl Records {
         Some(())
     }
 
-    /// Returns the steps that print a record.
+    /// Returns the record type, whose steps print all fields. Returns `None` if records are nested too deeply.
     fn compile(self, style: Style) -> Option<Compiled> {
         let is_map = style == Style::Json && !self.is_object();
         let (open, close) = if is_map { ("{\"$map\":[", "]}") } else { ("{", "}") };
@@ -133,7 +133,7 @@ impl Records {
 }
 
 impl Compiled {
-    /// Returns the steps that print an array of such values.
+    /// Returns the type of arrays of `shape` of such values. Returns `None` if it is nested too deeply or its width overflows.
     fn in_array(self, shape: &[usize]) -> Option<Self> {
         let Self { mut steps, mut width, depth } = self;
         let depth = depth.checked_add(shape.len()).filter(|depth| *depth <= DEPTH)?;
@@ -157,7 +157,7 @@ impl Compiled {
     }
 }
 
-/// The rest of a Python literal.
+/// The text of a NumPy dtype, a Python literal such as `[('x', '<f4')]`, that has not been parsed yet.
 struct Text<'a>(&'a str);
 
 impl Text<'_> {

@@ -29,24 +29,24 @@ const NUMBERS: [(&str, NumberKind); 15] = [
     ("c16", NumberKind::Complex(StorageType::F64)),
 ];
 
-/// The bytes of a character of text.
+/// The size in bytes of a character of NumPy text, which is UTF-32.
 const CHARACTER: usize = 4;
 
-/// The type of an element, or of a field of records.
+/// The NumPy type of an element, or of a field of records, that is not made of records or arrays itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scalar {
     Number {
         kind: NumberKind,
         is_big: bool,
     },
-    /// Text in UTF-32 of this number of characters, filled with zeros.
+    /// Text of `characters` UTF-32 characters, padded with zeros at the end.
     Text {
         characters: usize,
         is_big: bool,
     },
-    /// Bytes of text, filled with zeros.
+    /// A byte string of this length, padded with zeros at the end (NumPy's `S`).
     Bytes(usize),
-    /// Bytes without a meaning.
+    /// This number of bytes without a meaning (NumPy's `V`).
     Void(usize),
     /// A point in time.
     Date {
@@ -60,12 +60,12 @@ pub(super) enum Scalar {
     },
     /// A number in the extended precision of x86, in this number of bytes.
     Extended(usize),
-    /// Two such numbers, the parts of a complex one, each in this number of bytes.
+    /// A complex number in the extended precision of x86. Its real and imaginary parts have this number of bytes each.
     ExtendedPair(usize),
 }
 
 impl Scalar {
-    /// Parses the name of a type, such as `<U7`.
+    /// Parses the name of a NumPy type, such as `<U7`. Returns `None` for other types.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let (is_big, name) = match name.strip_prefix(['<', '>', '|']) {
             Some(rest) => (name.starts_with('>'), rest),
@@ -100,7 +100,7 @@ impl Scalar {
         }
     }
 
-    /// Returns the size in bytes.
+    /// Returns the size in bytes of an element of this type.
     pub(super) fn width(self) -> usize {
         match self {
             Self::Number { kind, .. } => kind.width(),
@@ -165,7 +165,7 @@ fn number(
     kind.write(out, little.get(..kind.width()).unwrap_or_default(), style)
 }
 
-/// Writes text in UTF-32, or its bytes if it has a unit that is no character.
+/// Writes UTF-32 text, or the bytes in hexadecimal if 32 bits are no Unicode character.
 fn text(out: &mut dyn Write, bytes: &[u8], is_big: bool, style: Style) -> io::Result<()> {
     let (units, _) = bytes.as_chunks::<CHARACTER>();
     let code = |unit: &[u8; CHARACTER]| {
@@ -182,7 +182,7 @@ fn text(out: &mut dyn Write, bytes: &[u8], is_big: bool, style: Style) -> io::Re
     }
 }
 
-/// Writes bytes of text. In JSON they are a string if they are UTF-8.
+/// Writes a byte string without the zeros at its end. JSON output has a string if the bytes are UTF-8, and otherwise hexadecimal.
 fn byte_text(out: &mut dyn Write, bytes: &[u8], style: Style) -> io::Result<()> {
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
     let bytes = bytes.get(..end).unwrap_or_default();
@@ -225,7 +225,7 @@ fn integer(bytes: &[u8], is_big: bool) -> i64 {
     if is_big { i64::from_be_bytes(bytes) } else { i64::from_le_bytes(bytes) }
 }
 
-/// Writes `shown`, which has no characters to escape, between quotes in JSON.
+/// Writes `shown`, in quotes if the output is JSON. `shown` must have no characters that JSON escapes.
 fn quoted_in_json(out: &mut dyn Write, shown: &str, style: Style) -> io::Result<()> {
     match style {
         Style::Text => out.write_all(shown.as_bytes()),

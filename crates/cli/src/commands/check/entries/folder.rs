@@ -36,7 +36,7 @@ mod system {
     #[derive(Clone, Debug)]
     pub(in super::super) struct Folder(Arc<OwnedFd>);
 
-    /// The device and the inode number of a folder.
+    /// The device and the inode number of a folder, which identify the folder under any path.
     pub(in super::super) type Identity = (u64, u64);
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -166,7 +166,7 @@ mod system {
     #[derive(Clone, Debug)]
     pub(in super::super) struct Folder(PathBuf);
 
-    /// The canonical path of a folder.
+    /// The canonical path of a folder, which identifies the folder.
     pub(in super::super) type Identity = PathBuf;
 
     fn entry_type(kind: fs::FileType) -> EntryType {

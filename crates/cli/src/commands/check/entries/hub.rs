@@ -12,7 +12,7 @@ use zten_report::stores::{BLOBS, SNAPSHOTS, is_repository};
 use super::folder::{EntryType, Folder};
 use super::walk::is_too_long;
 
-/// A repository of a hub's cache: its blobs, and the names that lead to each.
+/// A repository in the local cache of the Hugging Face hub: its folder of blobs, and the links that lead to each blob.
 pub(super) struct Hub {
     pub(super) blobs: Folder,
     /// The paths of the links to each blob, sorted, until [`take`](Self::take) returns them.

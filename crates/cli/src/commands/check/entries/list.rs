@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 /// The largest length of a name in bytes. Systems accept shorter paths only.
 const LONGEST: usize = 64 << 10;
 
-/// A list that is being read.
+/// A list of file names (`--files-from`) that is being read.
 pub(super) struct List {
     file: File,
     end: u8,
     buffer: Vec<u8>,
-    /// The number of bytes of the buffer that have been handed out.
+    /// The number of bytes at the start of `buffer` whose names have been returned.
     taken: usize,
     is_over: bool,
 }
 
-/// A name of the list.
+/// The path of a file that is named in the list.
 pub(super) struct Named(pub(super) PathBuf);
 
 impl List {
@@ -60,7 +60,7 @@ impl List {
         }
     }
 
-    /// Returns the length of the next name, if all of the name has been read.
+    /// Returns the length in bytes of the next name, if the whole name is in the buffer.
     fn name_length(&self) -> Option<usize> {
         self.buffer.get(self.taken..)?.iter().position(|byte| *byte == self.end)
     }

@@ -14,13 +14,13 @@ pub(crate) enum Reason {
     Suffix,
     /// Never counted, because every file is checked whatever its kind. The key remains in JSON for programs that read it.
     Content,
-    /// A link.
+    /// A symbolic link that is not followed.
     Link,
     /// Neither a regular file nor a folder.
     Irregular,
     /// A folder that was visited before.
     Visited,
-    /// A folder of version control.
+    /// A folder of a version control system, such as `.git`.
     VersionControl,
 }
 

@@ -77,7 +77,7 @@ struct Level {
     path: PathBuf,
     folder: Folder,
     place: FolderKind,
-    /// True if the name of a file in the folder is one of weights.
+    /// True if some file in the folder has a name that suggests model weights.
     has_weights: bool,
     /// The entries that are left, in reverse order: the last is visited next.
     rest: Vec<(OsString, Step)>,
@@ -88,15 +88,15 @@ struct Level {
 enum FolderKind {
     /// The folder is not a store, and not in a store.
     Elsewhere,
-    /// A hub's cache, which has a folder for each repository.
+    /// The cache of the Hugging Face hub, which has a folder for each repository.
     Cache,
-    /// The folder of the repository itself.
+    /// The folder of one repository in the cache of the hub.
     Repository(Rc<RefCell<Hub>>),
-    /// The folder of the repository's blobs.
+    /// The folder of blobs in the folder of a repository.
     Blobs(Rc<RefCell<Hub>>),
     /// The folder of snapshots or a folder below it, and the number of levels below the folder of snapshots.
     Snapshots(Rc<RefCell<Hub>>, usize),
-    /// A store of Ollama.
+    /// The folder in which Ollama stores models.
     Ollama,
     /// A folder of a store that decides the roles of its files. The second value is the folder of blobs, if this folder is one of
     /// manifests.
@@ -160,7 +160,7 @@ impl FolderKind {
 enum Step {
     File,
     Folder,
-    /// A link to the blob of this name.
+    /// A symbolic link to the blob of this name in the cache of the Hugging Face hub.
     Blob(OsString),
 }
 
@@ -174,7 +174,7 @@ pub(super) struct WalkedFile {
     pub(super) follow: bool,
     /// The role of the file in a store of downloaded models.
     pub(super) role: Role,
-    /// The folder of blobs, for a manifest.
+    /// If the file is an Ollama manifest, the folder of the store's blobs.
     pub(super) blobs: Option<Folder>,
 }
 
@@ -200,7 +200,7 @@ pub(super) struct FoundFile {
     pub(super) also: Vec<PathBuf>,
     /// The file, or the error with which the folder at `path` cannot be read.
     pub(super) file: io::Result<WalkedFile>,
-    /// True if the name of a file in the same folder is one of weights.
+    /// True if some file in the same folder has a name that suggests model weights.
     pub(super) has_weights: bool,
 }
 
@@ -261,7 +261,7 @@ impl DirectoryWalk {
         }
     }
 
-    /// Lists the folder called `name` in the folder that is being walked.
+    /// Enters the subfolder `name` of the folder that is being walked, and lists it. Keeps an error in `failed`.
     fn enter_below(&mut self, name: &OsStr) {
         let Some(level) = self.levels.last() else { return };
         let path = level.path.join(name);

@@ -92,7 +92,7 @@ impl<'a> Archived<'a> {
         self.archive.manifest().tensor_at(self.ordinal(at)?)
     }
 
-    /// Returns the ordinal of the object that is written as array `at`.
+    /// Returns the ordinal, in the file that is read, of the object that is written as array `at`; `None` for a restored array.
     fn ordinal(&self, at: usize) -> Option<u32> {
         match &self.restored {
             None => Some(self.selection.ordinal(at)),
@@ -100,7 +100,7 @@ impl<'a> Archived<'a> {
         }
     }
 
-    /// Returns the tensor that is restored as array `at`.
+    /// Returns the original tensor that array `at` restores, or `None` if array `at` is an object of the file.
     fn original(&self, at: usize) -> Option<&Original<'a>> {
         self.restored.as_ref()?.original(at)
     }

@@ -16,17 +16,17 @@ use nix::sys::signal::kill;
 use nix::unistd::getppid;
 use rustix::thread::{capabilities, set_capabilities};
 
-/// A file in the folder of the trial, which must not be opened after confinement.
+/// The name of a file in the trial's folder. The sandbox must prevent the confined process from opening it.
 pub(super) const FILE: &str = "file";
 /// The name of the file that stays open: it is opened before the process is confined, and used afterwards.
 pub(super) const KEPT: &str = "kept";
 const NEW: &str = "new";
-/// A trial without an access, which prints nothing.
+/// The name of a trial that accesses nothing and prints nothing.
 pub(super) const NOTHING: &str = "nothing";
-/// A trial without an access, which prints that it was allowed.
+/// The name of a trial that accesses nothing and prints that the access was allowed.
 pub(super) const SOMETHING: &str = "something";
 
-/// The trial that reads a terminal, which is its standard input.
+/// The name of the trial that reads a terminal, which is its standard input.
 pub(super) const TERMINAL: &str = "read-terminal";
 
 /// An access to try.
