@@ -20,9 +20,9 @@ use crate::num::u64_from_usize;
 /// The elements of a component that is written: a slice of any [`Element`], or bytes of a given type.
 ///
 /// ```
-/// use zten::{DType, write::Part};
-/// let part = Part::from(&[1.5_f32, 2.5]);
-/// let packed = Part::of_bytes(DType::F4E2M1, &[0x21, 0x43]);
+/// use zten::{DType, write::ComponentData};
+/// let part = ComponentData::from(&[1.5_f32, 2.5]);
+/// let packed = ComponentData::of_bytes(DType::F4E2M1, &[0x21, 0x43]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ComponentData<'a> {

@@ -328,7 +328,7 @@ fn limits_hold_before_bytes_are_fetched() {
         assert!(matches!(error, Error::TooLarge { .. }));
         assert_eq!(
             error.to_string(),
-            "stored size of 1048576 bytes exceeds the limit decoded of 1048575 bytes, in \"w1\""
+            "the stored size of 1048576 bytes exceeds the limit decoded of 1048575 bytes, in \"w1\""
         );
         assert_eq!(store.requests.load(Ordering::Relaxed), before);
         let limits = Limits::default().with_named("manifest", 64).unwrap();

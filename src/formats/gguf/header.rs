@@ -179,7 +179,7 @@ impl<'h> GgufHeader<'h> {
         })
     }
 
-    /// Returns the name of the tensor with the given [`description_offset`](Info::description_offset).
+    /// Returns the name of the tensor with the given [`description_offset`](TensorInfo::description_offset).
     #[cold]
     pub(super) fn name(&self, description_offset: u32) -> Result<&'h str, FormatError> {
         let name = self.first.seek(description_offset.into()).text("the name of a tensor");

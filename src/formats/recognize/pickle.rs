@@ -135,7 +135,7 @@ struct Scanner<'i, I> {
     has_protocol: bool,
     /// Whether the current pickle has put values into the memo. Text rarely does so by chance.
     keeps_values: bool,
-    /// Whether a text has called an [`OddObject`](Value::OddObject).
+    /// Whether a text has called an [`OddObject`](StackKind::OddObject).
     calls_oddly: bool,
 }
 

@@ -72,7 +72,7 @@ fn denied_notes_are_errors() {
     let (path, row) = noted.unwrap();
     let found = rejected(check(with_policy(&format!("deny = [\"{}\"]", row.id())), &path));
     assert_eq!((found.0, found.1), (Verdict::Invalid, Some(row.id())));
-    assert!(found.2.contains("the policy denies that"), "{}", found.2);
+    assert!(found.2.contains("the policy makes this note an error"), "{}", found.2);
 }
 
 /// Checks that a file that declares a manifest of 64 MiB, which it does not contain, fails alone if a worker may use half
