@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The largest number of bytes that one request fetches, which is a block.
+/// The largest size in bytes of a block, which is a range that one request fetches.
 pub(crate) const BLOCK: u64 = 4 << 20;
 /// The largest gap in bytes between two ranges that one request fetches together. The bytes of the gap are fetched too,
 /// which costs less than a second request.
