@@ -149,7 +149,7 @@ pub struct Report<'a> {
     pub file: Option<Cow<'a, str>>,
     /// The name of the verdict on the file, such as `valid`.
     pub verdict: &'static str,
-    /// The level of the finding that decides the verdict: `error`, `warning` or `note`. `None` if there is no such finding.
+    /// The SARIF level of the finding that decides the verdict: `error`, `warning` or `note`. `None` if there is no such finding.
     pub level: Option<&'static str>,
     /// The format, if it is known.
     pub format: Option<&'a str>,

@@ -25,7 +25,7 @@ impl ReadAt for Source {
     }
 }
 
-/// How far the file of this instance has been opened. An instance opens one file.
+/// The file of this instance, and how far it has been opened.
 static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 
 /// The name of the file of this instance; empty if it is unknown.

@@ -62,7 +62,7 @@ pub fn select(length: usize) -> u32 {
     with(|_, _| input(length).map(|ranges| values::select(&ranges)))
 }
 
-/// Answers with the elements of the part of the dense object `object` that [`select`] selected.
+/// Answers with the elements of the part of the dense or quantized object `object` that [`select`] selected.
 #[wasm_bindgen]
 pub fn elements(object: u32) -> u32 {
     on_file(|file, out| values::object(file, object, out))
