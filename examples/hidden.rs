@@ -3,7 +3,7 @@
 use regex_syntax::hir::{Class, HirKind};
 use regex_syntax::parse;
 
-/// The version of Unicode in the tables of `regex-syntax`.
+/// The version of Unicode whose tables `regex-syntax` has.
 const UNICODE_VERSION: &str = "16.0.0";
 
 /// The set of hidden characters. `Other` contains control, format, surrogate, private-use and unassigned characters. The
@@ -11,7 +11,7 @@ const UNICODE_VERSION: &str = "16.0.0";
 /// half blanks of hieroglyphs, and the filler of Khitan.
 const HIDDEN: &str = r"[\p{Default_Ignorable_Code_Point}\p{Other}\p{Separator}\p{White_Space}\u{2800}\u{1D159}\u{13441}\u{13442}\u{16FE4}--\x20]";
 
-/// The number of planes with a table. All characters of other planes are hidden.
+/// The number of Unicode planes (of 65,536 characters each) in the table. All characters of later planes are hidden.
 const PLANES: u32 = 4;
 
 fn main() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use zten::{Error, Limits, OpenOptions, ReadAt};
 
-/// A file that is read by requests for ranges, and the number of requests so far.
+/// A file that stands for a remote one: each read is a request for a range. `requests` counts them.
 struct Remote {
     file: File,
     requests: AtomicU64,

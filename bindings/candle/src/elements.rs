@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use zten::Encoding;
 use zten::element::{Element, F8E4M3Fn};
 
-/// Converts a dimension to `usize`.
+/// Converts the size of one dimension of a shape to `usize`.
 fn length(dimension: u64) -> Result<usize> {
     usize::try_from(dimension).map_err(Error::wrap)
 }
@@ -24,7 +24,7 @@ pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
         .ok_or_else(|| Error::msg("the shape has more elements than candle can count"))
 }
 
-/// Reads, decodes and verifies a dense tensor.
+/// Reads, decodes and verifies a dense tensor of zten, and returns it as a tensor of candle on `device`.
 pub(crate) fn tensor(tensor: &zten::Tensor<'_>, device: &Device) -> Result<Tensor> {
     use zten::DType as Own;
     let layout = |_| {

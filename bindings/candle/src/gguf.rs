@@ -10,7 +10,7 @@ use zten::attributes::{Chunks, Item, Value};
 use crate::quantized::{Blocks, values};
 use crate::{WeightFile, Weights, elements};
 
-/// The alignment of tensors in bytes.
+/// The alignment of the data of tensors in the GGUF file, in bytes. It is the default of the GGUF format.
 const ALIGNMENT: u64 = 32;
 
 /// The unblocked types that candle reads from a GGUF file unchanged: each with its number in GGUF and the size of an
@@ -27,16 +27,16 @@ pub struct Gguf<'w> {
     weights: &'w Weights,
     head: Vec<u8>,
     tensors: Vec<Placed<'w>>,
-    /// The offset of the next read.
+    /// The offset in the GGUF file, in bytes, at which the next read begins.
     position: u64,
-    /// The index and the bytes of the tensor that was read last.
+    /// The index in `tensors` and the bytes, padding included, of the tensor that was read last.
     loaded: Option<(usize, Vec<u8>)>,
     /// The first error. Some models treat a tensor that they cannot read as absent and continue, so later reads must fail
     /// as well.
     failed: Option<String>,
 }
 
-/// A tensor, and the position of its bytes and their padding in the GGUF file.
+/// A tensor, and the range that its bytes and their padding take in the GGUF file. `end` is exclusive.
 #[derive(Debug)]
 struct Placed<'w> {
     name: &'w str,
@@ -213,7 +213,7 @@ pub(crate) fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(own)
 }
 
-/// A value that contains no other values.
+/// An attribute's value that is not an array, or one item of an array.
 enum Scalar {
     Integer(i128),
     Float(f64),
@@ -221,7 +221,7 @@ enum Scalar {
     Text(Vec<u8>),
 }
 
-/// The integer types: the number of each, its minimum and maximum, and its size in bytes.
+/// The integer types of GGUF values: the number of each in GGUF, its minimum and maximum, and its size in bytes.
 const INTEGERS: [(u32, i128, i128, usize); 4] = [
     (4, 0, 0xffff_ffff, 4),
     (5, -0x8000_0000, 0x7fff_ffff, 4),
@@ -271,7 +271,7 @@ fn joined(chunks: &Chunks<'_>) -> Vec<u8> {
     chunks.pieces().flatten().copied().collect()
 }
 
-/// Returns the first type that can represent all `scalars`, and the scalars encoded as that type.
+/// Returns the number of the first GGUF type that can represent all `scalars`, and the scalars encoded as that type.
 fn typed(scalars: &[Scalar]) -> Option<(u32, Vec<u8>)> {
     let all = |one: &dyn Fn(&Scalar) -> Option<Vec<u8>>| -> Option<Vec<u8>> {
         let parts: Option<Vec<Vec<u8>>> = scalars.iter().map(one).collect();
@@ -320,7 +320,7 @@ fn typed(scalars: &[Scalar]) -> Option<(u32, Vec<u8>)> {
         .or_else(|| Some((TEXT, all(&texts)?)))
 }
 
-/// Appends a GGUF string.
+/// Appends `text` to `out` as a GGUF string: its length as a little-endian `u64`, then its bytes.
 fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
     out.extend_from_slice(text);

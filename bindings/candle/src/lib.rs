@@ -54,7 +54,7 @@ use crate::quantized::Blocks;
 #[derive(Debug)]
 pub struct Weights {
     files: Vec<WeightFile>,
-    /// The index of the file that contains each name.
+    /// For each tensor name, the index in `files` of the file that contains the tensor.
     names: HashMap<String, usize>,
 }
 

@@ -8,7 +8,7 @@ use zten::formats::Block;
 
 use crate::{Weights, elements, gguf};
 
-/// The block types that candle computes with: the number and the name in ggml of each.
+/// The block types that candle computes with: for each its number in ggml, its name in ggml, and candle's type.
 const TYPES: [(u32, &str, GgmlDType); 10] = [
     (2, "Q4_0", GgmlDType::Q4_0),
     (3, "Q4_1", GgmlDType::Q4_1),
@@ -48,7 +48,7 @@ impl<'a> Blocks<'a> {
         Ok(Some(Self { block, shape: tensor.shape(), data }))
     }
 
-    /// Reads, decodes and verifies the blocks.
+    /// Reads, decodes and verifies the blocks, and returns their bytes, which are still quantized.
     pub(crate) fn read(&self) -> Result<Vec<u8>> {
         gguf::copied(&self.data.read().map_err(Error::wrap)?)
     }
@@ -62,7 +62,7 @@ impl<'a> Blocks<'a> {
         TYPES.iter().find(|(_, own, dtype)| *own == self.block.name && is_same(dtype))
     }
 
-    /// Reads, decodes and verifies the blocks, and passes them to candle.
+    /// Reads, decodes and verifies the blocks, and returns them as a quantized tensor of candle.
     fn quantized(&self, device: &Device) -> Result<QTensor> {
         let Some((.., dtype)) = self.row() else {
             let name = self.block.name;
@@ -82,7 +82,7 @@ pub(crate) fn dequantize(tensor: &zten::Tensor<'_>, device: &Device, most: u64) 
     Tensor::from_vec(values(tensor, most)?, elements::dims(tensor.shape())?, device)
 }
 
-/// Returns the values as a list, as [`dequantize`] returns them as a tensor.
+/// Returns the dequantized elements of `tensor` in row-major order, if they take at most `most` bytes as `f32`.
 pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
     let count: usize = elements::dims(tensor.shape())?.into_iter().product();
     if u64::try_from(count).map_or(true, |count| count > most / 4) {

@@ -100,9 +100,9 @@ fn put_back<T>(lock: &Mutex<Option<T>>, value: T) {
 /// A file that is being written, all of whose arrays were declared at its beginning. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct ArrayWriter {
-    /// `None` during a call, and after the file was finished or aborted.
+    /// The unfinished file. `None` during a call, and after the file was finished or aborted.
     open: Mutex<Option<Begun>>,
-    /// `None` for a file in memory.
+    /// The path of the file that is written; `None` for a file in memory.
     path: Option<PathBuf>,
 }
 

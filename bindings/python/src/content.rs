@@ -31,7 +31,7 @@ pub(crate) struct Hashed(String, Option<String>, Vec<(String, Vec<Digested>)>);
 /// The number of stored bytes from which tensors are read on several threads. Less takes no longer than starting the threads.
 const LARGE: u64 = 4 << 20;
 
-/// Threads that are started for one list of objects and end with it.
+/// Threads that are started for one list of objects and end with it. The field is the number of threads.
 pub(crate) struct Scoped(usize);
 
 /// Returns threads that read several tensors of `open` at once. Returns `None` if threads would not help: the file is small, it is

@@ -27,14 +27,14 @@ pub(crate) enum GivenList {
     Path(PathBuf),
 }
 
-/// The digest of a tensor with one component, or the digests of its components by role.
+/// The digests that Python passes for a tensor: one for a tensor with one component, or one for each component, by role.
 #[derive(FromPyObject)]
 pub(crate) enum GivenSums {
     One(String),
     Roles(HashMap<String, String>),
 }
 
-/// The list of digests with which the content of a file is compared.
+/// The list of digests that the caller requires, with which the content of a file is compared when it is read.
 pub(crate) struct Enforced {
     list: Digests,
     /// The ordinals of the tensors whose digests have been compared. A part of such a tensor is read without reading the whole
@@ -94,7 +94,7 @@ impl Enforced {
         mismatch(missing.map(|entry| (Difference::Missing, entry)))
     }
 
-    /// Compares the digest of `component`, whose decoded bytes are `bytes`.
+    /// Compares the digest of `component`, whose decoded bytes are `bytes`, with the list. Fails if they differ.
     pub(crate) fn compare(
         &self,
         component: &Component<'_>,
@@ -109,7 +109,7 @@ impl Enforced {
         self.compare_entry(&entry(component, u64_from_usize(bytes.len()), sum))
     }
 
-    /// Compares `entry`, which was computed from the content, with the list.
+    /// Compares `entry`, which was computed from the content of a component, with its entry in the list. Fails if they differ.
     fn compare_entry(&self, entry: &DigestLine<'_>) -> Result<(), Error> {
         mismatch(self.list.compare(entry).map(|difference| (difference, entry)))
     }
@@ -172,7 +172,7 @@ impl GivenSums {
     }
 }
 
-/// Returns the list entry of `component`, whose `bytes` decoded bytes have been hashed in `sum`.
+/// Returns the entry of `component` for a list of digests. `sum` has hashed all its decoded bytes, which are `bytes` many.
 fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> DigestLine<'a> {
     let tensor = component.tensor();
     DigestLine {
@@ -186,12 +186,12 @@ fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> DigestLine<'
 
 /// The running hashes of the components of one tensor.
 pub(crate) struct Sums<'a> {
-    /// Each component with the number of hashed bytes and their hash.
+    /// Each component with the number of its decoded bytes that have been hashed, and their running hash.
     components: Vec<(Component<'a>, u64, Sha256)>,
 }
 
 impl<'a> Sums<'a> {
-    /// Returns the hashes of `tensor`, before any byte is hashed.
+    /// Begins the hashes of the components of `tensor`. No byte is hashed yet.
     pub(crate) fn new(tensor: &Tensor<'a>) -> Self {
         let components = tensor.components().map(|component| (component, 0, Sha256::new()));
         Self { components: components.collect() }
@@ -206,7 +206,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Compares the digests of the tensor, all of whose bytes have been hashed, with `list`.
+    /// Compares the digests of the tensor, all of whose bytes have been hashed, with `list`. Fails if they differ.
     pub(crate) fn compare(self, list: &Enforced) -> Result<(), Error> {
         let Some((first, ..)) = self.components.first() else { return Ok(()) };
         let ordinal = first.tensor().ordinal();

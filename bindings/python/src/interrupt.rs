@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 /// it.
 const BRIEF: u64 = 4 << 20;
 
-/// The interval at which signals are handled during long work.
+/// The interval at which a call that waits for long work handles the signals of Python, such as Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A flag that cancels work. Each read of a file checks the flag. Clones share one flag.
@@ -126,12 +126,12 @@ pub(crate) fn run_or_abandon<T: Send + 'static>(
     })
 }
 
-/// The way in which cancelled work ends.
+/// What a call does when a signal handler raises an exception while work in another thread is running.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// The caller waits until the work has ended.
+    /// The call waits until the work has ended, and then raises the exception.
     Awaited,
-    /// The caller returns at once, and the work ends later.
+    /// The call raises the exception at once, and the work ends later.
     Abandoned,
 }
 

@@ -92,7 +92,7 @@ const ALIGNMENT: usize = 4096;
 pub(crate) struct Pieces<'b> {
     /// The buffer for copies.
     pub(crate) buffer: &'b mut Vec<u8>,
-    /// The size of a copy in bytes.
+    /// The largest size of a copied piece in bytes.
     pub(crate) size: usize,
     pub(crate) cancel: &'b Cancel,
 }

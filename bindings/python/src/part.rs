@@ -11,7 +11,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// A part of an array.
 pub(crate) struct IndexedPart {
-    /// The range of the part in each dimension.
+    /// For each dimension of the array, the range of indices in the part.
     pub(crate) ranges: Vec<Range<u64>>,
     /// The shape of the part, without the dimensions that an integer selects.
     pub(crate) shape: Vec<u64>,

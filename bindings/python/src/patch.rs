@@ -39,7 +39,7 @@ pub(crate) enum GivenModel<'py> {
     File(Bound<'py, PyAny>),
 }
 
-/// A model whose file is open, or whose arrays are described.
+/// The old or the new model of a patch: an open file, or arrays of Python whose names and shapes are known.
 enum Side<'py> {
     File(Box<Open>, Option<PathBuf>),
     Arrays { list: DeclaredArrays, held: Vec<Option<PyReadonlyArray1<'py, u8>>>, fetch: Py<PyAny> },
@@ -66,7 +66,8 @@ impl<'py> Side<'py> {
         Ok(Self::Arrays { list, held, fetch })
     }
 
-    /// Returns how long reading the model takes, as a number of bytes for [`interrupt::run`].
+    /// Returns the number of bytes that reading the model costs, from which [`interrupt::run`] decides whether it needs a
+    /// thread.
     fn effort(&self) -> u64 {
         match self {
             Self::File(open, _) => open.effort(stored(open.manifest())),
@@ -153,7 +154,7 @@ impl Detached<'_> {
 struct Memory<'a> {
     slices: Vec<Option<&'a [u8]>>,
     fetch: Py<PyAny>,
-    /// The array that was fetched last.
+    /// The number and the bytes of the array that `fetch` returned last.
     fetched: Mutex<Option<(usize, Py<PyArray1<u8>>)>>,
 }
 
@@ -196,7 +197,7 @@ impl<R: ReadArray> ReadArray for WatchedArrays<'_, R> {
     }
 }
 
-/// The files of patches that are open.
+/// The open files of patches, each with its path if it has one.
 struct Patches(Vec<(Open, Option<PathBuf>)>);
 
 impl Patches {
@@ -210,7 +211,8 @@ impl Patches {
         Ok(Self(open.collect::<PyResult<_>>()?))
     }
 
-    /// Returns how long reading all patches takes, as a number of bytes for [`interrupt::run`].
+    /// Returns the number of bytes that reading all patches costs, from which [`interrupt::run`] decides whether it needs a
+    /// thread.
     fn effort(&self) -> u64 {
         let efforts = self.0.iter().map(|(open, _)| open.effort(stored(open.manifest())));
         efforts.fold(0, u64::saturating_add)
@@ -233,7 +235,7 @@ impl Patches {
     }
 }
 
-/// The inputs and the output of a call, one of which a failure is about.
+/// The models, the patches and the output path of a call. A failure is about one of them, which its exception names.
 #[derive(Clone, Copy)]
 struct Blamed<'b> {
     old: Option<&'b Side<'b>>,
@@ -479,9 +481,9 @@ fn described<'py>(py: Python<'py>, patch: &Patch<'_>) -> PyResult<Shown<'py>> {
 /// that share their memory have the same index.
 type TargetArgs = (String, String, Vec<u64>, usize);
 
-/// Memory that is changed in place.
+/// The memory of Python arrays, which a patch changes in place.
 struct Writable<'a> {
-    /// For each array, the index of its memory in `memory`.
+    /// For each array, the index in `memory` of its memory. Arrays may share memory.
     places: Vec<usize>,
     memory: Vec<Mutex<&'a mut [u8]>>,
 }

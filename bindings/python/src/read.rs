@@ -62,7 +62,7 @@ struct Comparison<'a> {
     list: &'a Enforced,
     /// The running hashes of the tensor that is being read; `None` until its first bytes have arrived.
     sums: Option<Sums<'a>>,
-    /// The first difference from the list.
+    /// The error for the first component whose digest differs from the list.
     difference: Option<Error>,
 }
 
@@ -171,11 +171,11 @@ fn loader(open: &Open) -> Loader {
     if open.is_remote() { loader.threads(1) } else { loader }
 }
 
-/// The destination of the content of a component.
+/// The destination of the decoded bytes of a component.
 enum ReadDestination<'b> {
-    /// The rest of the caller's buffer.
+    /// The part of the caller's buffer that is not filled yet.
     Given(&'b mut [u8]),
-    /// Memory that grows as bytes come.
+    /// Memory of this call that grows as bytes arrive.
     Grown(Vec<u8>),
 }
 

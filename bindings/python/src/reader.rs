@@ -36,9 +36,9 @@ use crate::value;
 /// An open file. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Reader {
-    /// `None` after the file was closed. A call that runs meanwhile keeps its own reference.
+    /// The open file; `None` after it was closed. A call that runs at that moment keeps its own reference.
     open: RwLock<Option<Arc<Open>>>,
-    /// The path or URL for messages; `None` for `bytes` and objects.
+    /// The path or URL of the file for messages; `None` for `bytes` and objects.
     path: Option<PathBuf>,
 }
 
@@ -326,7 +326,7 @@ impl Reader {
         Ok(digest.to_string())
     }
 
-    /// Returns the totals of the file: as JSON, and as phrases.
+    /// Returns the totals of the file twice: as JSON, as `zten ls --json` has them, and as phrases for display.
     fn totals(&self) -> PyResult<(String, Vec<String>)> {
         let open = self.open()?;
         content::totals(&open).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -486,7 +486,7 @@ impl Reader {
         Ok(QuantizedForm::of(&object(&open, ordinal)?).map(|form| form.to_string()))
     }
 
-    /// Returns whether an object of the file is a group of tensors.
+    /// Returns whether any object of the file is a group of tensors that was combined into one quantized tensor.
     #[getter]
     fn is_grouped(&self) -> PyResult<bool> {
         let open = self.open()?;
@@ -583,7 +583,7 @@ fn opaque_size(element: ElementType<'_>) -> Option<u64> {
     }
 }
 
-/// The bytes, the shape and the dtype of a part.
+/// The bytes, the shape and the dtype of the part of an array.
 type PartBytes<'py> = (Bound<'py, PyByteArray>, Bound<'py, PyTuple>, &'static str);
 
 /// Returns whether the stored bytes of `component` are its elements as they are read, aligned, and in this file, so that a

@@ -27,10 +27,10 @@ use crate::options::Opening;
 pub(crate) use shards::OpenShards;
 use shards::{Listed, OpenedShard};
 
-/// The bytes of a file that is read.
+/// The source of the bytes of a file that is read.
 pub(crate) enum OpenSource {
     File(File),
-    /// A blob of a store, which is hashed as it is read.
+    /// A blob of a store of downloaded models. It is hashed as it is read, because its name says its digest.
     Blob(Box<Hashed<File>>),
     Bytes(PyBackedBytes),
     Object(PythonFile),
@@ -208,7 +208,7 @@ pub(crate) struct Open {
     /// The file with its validated header. Its source belongs to the call that opened it; each later call reads through a
     /// [`root`](Self::root) with its own flag for cancellation.
     archive: Archive<Watched>,
-    /// The shards that the header lists.
+    /// The shards and sibling files that the header lists.
     shards: Vec<Listed>,
     /// The list of digests that content is compared with, if the caller gave one.
     pub(crate) digests: Option<Enforced>,
@@ -335,7 +335,7 @@ impl Open {
         self.source().hashed()
     }
 
-    /// Returns the bytes of the file, which can be read until `cancel` is set.
+    /// Returns a reader of the bytes of the file. Its reads fail after `cancel` was set.
     pub(crate) fn root(&self, cancel: &Cancel) -> Watched {
         Watched::new(self.source(), cancel)
     }

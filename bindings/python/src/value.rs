@@ -80,7 +80,7 @@ fn is_hashed(key: &Value<'_>) -> bool {
     is_text || is_number || matches!(key, Value::Bool(_))
 }
 
-/// Returns an instance of the class `class` of this package.
+/// Returns a new instance of the class `class` of the Python package `zten`.
 fn own<'py>(
     py: Python<'py>,
     class: &str,

@@ -81,7 +81,7 @@ pub(crate) fn packings() -> Vec<(&'static str, u8, &'static str, u8)> {
     Packing::ALL.into_iter().map(facts).collect()
 }
 
-/// Returns the compression level `zstd`, which is `None` for no compression.
+/// Checks `zstd` and returns it as a zstd compression level. `None` means no compression.
 pub(crate) fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
     let level = zstd.map(Level::new).transpose();
     level.map_err(|error| PyValueError::new_err(error.sentence().to_string()))
@@ -94,12 +94,12 @@ pub(crate) type ComponentArgs<'py> = (String, String, String, u64, PyReadonlyArr
 /// A zTensor file that is being written. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Writer {
-    /// `None` during a call, and after the file was finished or aborted.
+    /// The unfinished file. `None` during a call, and after the file was finished or aborted.
     open: Mutex<Option<Unfinished>>,
-    /// `None` for a file in memory.
+    /// The path of the file that is written; `None` for a file in memory.
     path: Option<PathBuf>,
     level: Option<Level>,
-    /// The order of the roles of an object in the canonical form.
+    /// Compares two roles of components by their order within an object in the canonical form of the file.
     order: fn(&str, &str) -> Ordering,
     /// True if components with equal bytes are stored once. Their digests are then computed before they are written.
     shares: bool,
@@ -287,7 +287,7 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
 /// The tensors of a file, in which each composite object is replaced by the tensors that it was made of.
 struct Arrays<'a> {
     tensors: Tensors<'a>,
-    /// `None` if each object is written as it is.
+    /// The tensors from which composite objects were made. `None` if each object is written as it is.
     restored: Option<Restored<'a>>,
     source: &'a dyn Source,
     /// The verifier of the components of restored tensors.

@@ -8,7 +8,7 @@ use zten::escape::Quoted;
 /// An error of opening or reading a file in an object store.
 #[derive(Debug)]
 pub enum Error {
-    /// The store failed.
+    /// The object store returned an error, for example because the network failed or the object does not exist.
     Store(object_store::Error),
     /// The file breaks a rule, is not supported, exceeds a limit, or has no such tensor.
     File(zten::Error),
@@ -24,9 +24,9 @@ pub enum Error {
     TooLarge {
         /// The name of the tensor or of the shard.
         name: String,
-        /// The number of stored bytes.
+        /// The number of bytes that the tensor or shard takes in its file.
         stored: u64,
-        /// The limit.
+        /// The limit `decoded`, in bytes.
         most: u64,
     },
     /// Memory for the fetched bytes could not be reserved.

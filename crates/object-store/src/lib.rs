@@ -48,9 +48,9 @@ const PASSES: usize = 8;
 pub struct TensorObject {
     store: Arc<dyn ObjectStore>,
     object: ObjectVersion,
-    /// The header. Its own source of bytes is empty.
+    /// The validated header of the file. Its own source of bytes is empty, because bytes are fetched per request.
     archive: Archive<zten::InMemory<[u8; 0]>>,
-    /// The files that hold tensors of this file, by their names in it.
+    /// The sibling files that hold tensors of this file, each by the name that the header of this file gives it.
     siblings: HashMap<String, ObjectVersion>,
 }
 

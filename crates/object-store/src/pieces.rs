@@ -14,13 +14,13 @@ use zten::num::u64_from_usize;
 /// and adds it to that list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
-    /// The fetched bytes by their offsets.
+    /// The fetched bytes, each piece by its offset in the object.
     pieces: BTreeMap<u64, Bytes>,
     missing: Arc<Mutex<Vec<Range<u64>>>>,
 }
 
 impl Pieces {
-    /// Creates pieces from offsets and bytes.
+    /// Creates pieces from pairs of an offset in the object and the bytes that were fetched from there.
     pub(crate) fn new(pieces: Vec<(u64, Bytes)>) -> Self {
         Self { pieces: pieces.into_iter().collect(), missing: Arc::default() }
     }
@@ -30,7 +30,8 @@ impl Pieces {
         self.pieces.extend(other.pieces);
     }
 
-    /// Returns the ranges that were read and had not been fetched, and forgets them.
+    /// Returns the ranges that a read asked for and that had not been fetched, so that the caller fetches them. Clears the
+    /// list.
     pub(crate) fn take_missing(&self) -> Vec<Range<u64>> {
         mem::take(&mut self.missing.lock().unwrap_or_else(PoisonError::into_inner))
     }

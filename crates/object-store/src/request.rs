@@ -14,12 +14,12 @@ use crate::pieces::Pieces;
 /// The largest gap between two ranges that are fetched by one request: the bytes of the gap take no longer than a second request.
 const GAP: u64 = 64 << 10;
 
-/// The version of an object that was seen first.
+/// An object as it was when it was first seen. Later requests ask for the same version.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectVersion(ObjectMeta);
 
 impl ObjectVersion {
-    /// Creates the object that `meta` describes.
+    /// Creates the version that `meta` describes.
     pub(crate) fn of_meta(meta: ObjectMeta) -> Self {
         Self(meta)
     }

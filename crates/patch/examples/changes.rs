@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// The deviation of the weights.
+/// The standard deviation of the weights.
 const DEVIATION: f64 = 0.02;
 /// The number of elements of each tensor.
 const TENSOR: usize = 4 << 20;
@@ -21,7 +21,7 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
     (-2.0 * random.f64().max(f64::MIN_POSITIVE).ln()).sqrt() * (random.f64() * TAU).cos()
 }
 
-/// The bits of a float of `dtype`, rounded to the nearest, as the lowest bytes of a number.
+/// Returns the bits of `value`, rounded to the nearest float of `dtype`, in the low bits of the result.
 fn bits(dtype: &str, value: f64) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "weights are small")]
     let value = value as f32;

@@ -41,7 +41,7 @@ pub struct ArrayFile<R> {
     pieces: Vec<Piece>,
 }
 
-/// Bytes of the file that follow each other.
+/// A range of the bytes of an [`ArrayFile`]. All bytes of the range come from one source.
 #[derive(Debug)]
 struct Piece {
     /// The offset in the file of the first byte, and of the byte after the last.
@@ -54,7 +54,7 @@ struct Piece {
 enum Content {
     /// The magic, the padding and the manifest.
     Bytes(Vec<u8>),
-    /// All bytes of the array of this number.
+    /// All bytes of the array with this index in the list of arrays.
     Array(usize),
 }
 
@@ -110,7 +110,7 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// A sink that records the layout of the written file. Of the bytes of arrays, the sink notes only the lengths; all other bytes are
 /// kept.
 struct Outline<'l> {
-    /// The number of the array that is written, and the number of its bytes that are still to come.
+    /// The index of the array that is being written, and the number of its bytes that are still to come.
     left: &'l Cell<(usize, u64)>,
     pieces: Vec<Piece>,
 }

@@ -34,18 +34,18 @@ pub struct Chain<'c, 'a> {
     pub(crate) slots: Vec<ResultTensor<'a>>,
 }
 
-/// A tensor of the result.
+/// A tensor of the model that results from applying the patches.
 #[derive(Clone, Debug)]
 pub(crate) struct ResultTensor<'a> {
     pub(crate) name: &'a str,
     /// The tensor that supplies the bytes. It is a tensor of the base, or a tensor that patch number `origin` holds whole.
     pub(crate) tensor: Tensor<'a>,
     pub(crate) origin: Option<usize>,
-    /// The changes of its components, in the order in which they are applied.
+    /// The changes of the components of the tensor, in the order in which they are applied.
     pub(crate) deltas: Vec<Delta>,
 }
 
-/// A change of a component: the number of the patch, and of the change in the patch.
+/// A change of a component, named by the index of its patch in the chain and the index of the change in that patch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delta {
     pub(crate) patch: usize,
@@ -93,7 +93,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         self.slots.is_empty()
     }
 
-    /// Returns the identity that the last patch gives its result, or `None` without patches.
+    /// Returns the identity of the result, as the last patch declares it, or `None` without patches.
     pub fn result(&self) -> Option<Sha256> {
         self.patches.last().map(|patch| patch.record.result)
     }
@@ -186,7 +186,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             && self.patches.iter().all(|patch| patch.attributes.is_none())
     }
 
-    /// Returns the tensors that have the content of the base.
+    /// Returns the tensors of the result that have the same content as in the base.
     pub fn unchanged(&self) -> impl Iterator<Item = Tensor<'a>> + '_ {
         let is_unchanged =
             |slot: &&ResultTensor<'_>| slot.origin.is_none() && slot.deltas.is_empty();
@@ -282,7 +282,7 @@ impl<'c, 'a> Chain<'c, 'a> {
 }
 
 impl ResultTensor<'_> {
-    /// Returns `error` as the failure of the file that holds this tensor: the base or a patch.
+    /// Returns `error` as the failure of the file that supplies the bytes of this tensor: the base or a patch.
     pub(crate) fn failed(&self, error: Error) -> PatchFailure {
         match self.origin {
             None => PatchFailure::Old(error),
@@ -293,9 +293,9 @@ impl ResultTensor<'_> {
 
 /// The tensors of a model to which patches are applied.
 struct Plan<'a> {
-    /// The tensors in their order; `None` for those that were removed.
+    /// The tensors in the order of the model; `None` for those that a patch removed.
     slots: Vec<Option<ResultTensor<'a>>>,
-    /// The slot of each name.
+    /// For each tensor name, the index in `slots` of the tensor.
     names: HashMap<&'a str, usize>,
 }
 
@@ -402,7 +402,7 @@ fn missing(name: &str, changes: &str) -> Error {
     broken(&PATCH_BASE, format!("the model has no tensor {quoted}, which the patch {changes}"))
 }
 
-/// Checks that the component of `change` has the type and shape that the patch was made of.
+/// Checks that the component of `change` has the type and shape that it had when the patch was made.
 fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let Some(component) = slot.tensor.component(change.role) else {
         let role = zten::escape::quoted(change.role);

@@ -18,7 +18,7 @@ use crate::streams::StreamReader;
 use crate::verify::check_base;
 use crate::{Change, Sha256};
 
-/// The reason why a component was not produced to its end.
+/// The reason why producing the bytes of a component stopped before its end.
 pub(crate) enum Stopped<E> {
     /// The function that takes the bytes failed.
     Taker(E),
@@ -41,14 +41,14 @@ pub(crate) struct Producer<'c, 'a> {
     decoder: Decoder,
     /// The component whose bytes are being processed; `None` between two components.
     current: Option<Current>,
-    /// The bytes of a frame that is not complete.
+    /// The bytes so far of a frame of the component, until the frame is complete and its changes can be applied.
     frame: Vec<u8>,
     /// The length in bytes and the SHA-256 of each component of the result, by the number of its tensor and the ordinal of the
     /// component. `None` for a component that has not ended.
     sums: Vec<Vec<Option<(u64, Sha256)>>>,
 }
 
-/// The state of the component whose bytes are being processed.
+/// The component whose bytes are being processed, and how far it has been processed.
 struct Current {
     slot: usize,
     ordinal: usize,
@@ -197,7 +197,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         Ok(())
     }
 
-    /// Ends the component, and compares its digest.
+    /// Ends the current component, and compares its digest with the one that its last change declares.
     fn end_component<E>(&mut self, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
         if !self.frame.is_empty() {
             self.change(take)?;

@@ -7,7 +7,7 @@
 use zten::element::StorageType;
 use zten::{Component, DType};
 
-/// The form of the elements of a component.
+/// The width of the elements of a component, and whether they are floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Elements {
     /// The width of an element in bytes: 1, 2, 4 or 8.
@@ -42,7 +42,7 @@ impl Elements {
         u64::MAX >> 64_u32.saturating_sub(u32::from(self.width).saturating_mul(8)).min(63)
     }
 
-    /// Returns the position of the element with these `bits` among all elements, in ascending order.
+    /// Returns the rank of the element with these `bits` among all values of its type, sorted from the smallest to the largest.
     #[inline]
     fn position(self, bits: u64) -> u64 {
         let mask = self.mask();
@@ -55,7 +55,7 @@ impl Elements {
         }
     }
 
-    /// Returns the bits of the element at `position`: the inverse of [`position`](Self::position).
+    /// Returns the bits of the element whose rank is `position`: the inverse of [`position`](Self::position).
     #[inline]
     fn bits(self, position: u64) -> u64 {
         let mask = self.mask();
@@ -93,7 +93,7 @@ impl Elements {
     }
 }
 
-/// Returns the little-endian bytes of an element as a number.
+/// Returns the unsigned number that the little-endian `bytes` of an element represent.
 #[inline]
 pub(crate) fn number<const W: usize>(bytes: [u8; W]) -> u64 {
     let mut all = [0; 8];

@@ -6,19 +6,19 @@ use zten::formats::write::{self, Inexpressible};
 use zten::rules::Row;
 use zten::{Error, ErrorKind};
 
-/// The reason why a patch is not made, or not applied.
+/// The reason why making or applying a patch failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PatchFailure {
     /// The old model, which is the base of a patch, cannot be read, is not valid, or is not the base of the patch.
     Old(Error),
-    /// The new model, which a patch is made for, cannot be read or is not valid.
+    /// The new model, to which the patch leads, cannot be read or is not valid.
     New(Error),
     /// The patch of this number, counted from 0, cannot be read, is not valid, or does not follow the patch before it.
     Patch(usize, Error),
     /// The output cannot be written.
     Output(io::Error),
-    /// The output cannot hold a tensor or attribute.
+    /// The format of the output cannot represent a tensor or attribute.
     Inexpressible(Inexpressible),
 }
 
@@ -33,7 +33,7 @@ impl PatchFailure {
         }
     }
 
-    /// Returns the failure of a writer whose source is a chain of patches.
+    /// Converts the failure of a writer whose arrays come from a chain of patches.
     pub(crate) fn of_writer(failure: write::WriteFailure<Self>) -> Self {
         match failure {
             write::WriteFailure::Source(failure) => failure,
@@ -42,7 +42,7 @@ impl PatchFailure {
         }
     }
 
-    /// Returns the error of the file that is to blame, if a file is.
+    /// Returns the error of the input file at fault: a model or a patch. `None` if the output is at fault.
     pub fn error(&self) -> Option<&Error> {
         match self {
             Self::Old(error) | Self::New(error) | Self::Patch(_, error) => Some(error),

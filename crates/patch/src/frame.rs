@@ -8,7 +8,7 @@ use crate::elements::{Elements, number, write_number};
 use crate::failure::{broken, no_memory};
 use crate::streams::{Positions, STREAMS, Stream, StreamReader, StreamWriter};
 
-/// The number of elements of each frame but the last of a component.
+/// The number of elements of a component that form a frame, the unit of encoding changes. The last frame may have fewer.
 pub(crate) const FRAME: usize = 1 << 16;
 
 /// The form byte of a frame without changes. A form byte from 1 to 8 is that of a frame that is stored as changes: the width of the
@@ -78,7 +78,7 @@ impl Encoder {
 
     /// Appends the gap before each changed element to `gaps`, and the difference of the element to `differences`.
     fn compare<const W: usize>(&mut self, elements: Elements, old: &[u8], new: &[u8]) {
-        /// Bytes that are compared at once.
+        /// The number of bytes that are compared at once, to skip unchanged elements quickly.
         const BLOCK: usize = 64;
         let mut gap = 0_usize;
         for (old, new) in old.chunks(BLOCK).zip(new.chunks(BLOCK)) {
@@ -154,7 +154,7 @@ fn push_gap(mut gap: usize, gaps: &mut Vec<u8>) {
     gaps.extend([low, high]);
 }
 
-/// A position in each stream, and the positions where the bytes of a component end.
+/// The positions in the streams of the next byte to read, and the positions where the bytes of the component end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     pub(crate) next: Positions,
@@ -251,7 +251,7 @@ impl Decoder {
         read(streams, cursor, stream, &mut self.plane)
     }
 
-    /// Reads the differences and gaps of `changed` elements.
+    /// Reads the differences and gaps of a frame in which `changed` elements change, each difference in `planes` bytes.
     fn sparse(
         &mut self,
         planes: u8,
@@ -292,7 +292,7 @@ impl Decoder {
     }
 }
 
-/// Returns the next gap of a frame.
+/// Decodes and returns the next gap of a frame: the number of unchanged elements before the next changed one.
 fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
     let mut gap = 0_usize;
     for _ in 0..MOST {
@@ -385,7 +385,7 @@ fn advance(cursor: &mut Cursor, stream: Stream, length: usize) {
     }
 }
 
-/// Gives `buffer` the length `length`. The caller overwrites its bytes.
+/// Gives `buffer` the length `length`, in bytes. Its content is arbitrary, and the caller overwrites it.
 pub(crate) fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     let more = length.saturating_sub(buffer.len());
     buffer.try_reserve(more).map_err(|_| no_memory())?;

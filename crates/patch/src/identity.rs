@@ -21,7 +21,7 @@ pub(crate) fn entry<'a>(
     }
 }
 
-/// Returns the identity of the tensors with these entries, as `zten hash --id` prints it.
+/// Returns the identity of a model whose components have these entries: the digest that `zten hash --id` prints.
 pub(crate) fn identity(mut entries: Vec<DigestLine<'_>>) -> Sha256 {
     entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
     // Every entry has a digest and a length, so there is an identity.

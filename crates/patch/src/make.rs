@@ -26,7 +26,7 @@ use crate::streams::{StreamWriter, WHOLE};
 /// Settings for making a patch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// The level of compression of the patch.
+    /// The zstd level at which the patch is compressed.
     pub level: Level,
 }
 
@@ -36,21 +36,21 @@ pub struct Settings {
 pub struct Summary {
     /// The number of tensors that stay as they are, under the same or another name.
     pub unchanged: u64,
-    /// The number of tensors in which elements change.
+    /// The number of tensors for which the patch stores changes of elements.
     pub changed: u64,
     /// The number of changed elements in frames that store each change. Frames that are stored whole are not counted.
     pub elements: u64,
-    /// The number of tensors that are added, or whose type, shape or attributes change.
+    /// The number of tensors that the patch stores whole: those that are added, or whose type, shape or attributes change.
     pub whole: u64,
     /// The number of tensors that are removed.
     pub removed: u64,
     /// The number of tensors that are renamed.
     pub renamed: u64,
-    /// The decoded bytes of the new model.
+    /// The number of decoded bytes of all tensors of the new model.
     pub bytes: u64,
-    /// The identity of the old tensors.
+    /// The identity of the tensors of the old model, as `zten hash --id` prints it.
     pub base: Sha256,
-    /// The identity of the new tensors.
+    /// The identity of the tensors of the new model, as `zten hash --id` prints it.
     pub result: Sha256,
 }
 
@@ -89,9 +89,9 @@ struct Maker<'m, S: Sink> {
     writer: Writer<S>,
     streams: StreamWriter,
     encoder: Encoder,
-    /// A frame of the old and one of the new component.
+    /// The current frame of the old component, and that of the new one.
     frames: [Vec<u8>; 2],
-    /// The digests of the components of the old and of the new model.
+    /// The entries in a list of digests of the components read so far: of the old model, and of the new one.
     entries: [Vec<DigestLine<'m>>; 2],
     record: PatchRecord<'m>,
     summary: Summary,
@@ -412,7 +412,7 @@ fn fill(reader: &mut zten::Reader<'_>, frame: &mut Vec<u8>, length: usize) -> Re
     Ok(())
 }
 
-/// Returns whether generation 2 stores the indices of `tensor` in the type that they have.
+/// Returns whether generation 2 of zTensor stores the indices of the sparse `tensor` in the type that they have now.
 fn keeps_indices(tensor: &Tensor<'_>) -> bool {
     let mut indices = tensor.components().filter(Component::is_index).map(|own| own.dtype());
     let first = indices.next();

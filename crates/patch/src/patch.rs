@@ -20,9 +20,9 @@ use crate::{Sha256, frame::Cursor};
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
     pub(crate) record: PatchRecord<'a>,
-    /// The positions in the streams where the bytes of each change of the record begin.
+    /// For each change of `record`, the positions in the streams at which its bytes begin.
     pub(crate) begins: Vec<Positions>,
-    /// The whole tensors under their own names.
+    /// The tensors that the patch stores whole, each with its name in the result.
     pub(crate) whole: Vec<(&'a str, Tensor<'a>)>,
     pub(crate) streams: Streams<'a>,
     pub(crate) attributes: Option<Encoded>,
@@ -82,12 +82,12 @@ impl<'a> Patch<'a> {
         StreamReader::new(&self.streams, self.model.verifier.clone())
     }
 
-    /// Returns the identity of the tensors that the patch was made of.
+    /// Returns the identity of the base: the tensors to which the patch can be applied.
     pub fn base(&self) -> Sha256 {
         self.record.base
     }
 
-    /// Returns the identity of the tensors of the result.
+    /// Returns the identity that the tensors have after the patch was applied.
     pub fn result(&self) -> Sha256 {
         self.record.result
     }
@@ -102,7 +102,7 @@ impl<'a> Patch<'a> {
         &self.record.changed
     }
 
-    /// Returns the names of the tensors that the result lacks.
+    /// Returns the names of the tensors of the base that the patch removes.
     pub fn removed(&self) -> &[&'a str] {
         &self.record.removed
     }
@@ -132,7 +132,7 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// Returns the attributes that the result has, if the attributes of the patch give them.
+/// Returns the attributes of the result, if `all`, the attributes of the patch file, give them.
 fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
     if let Some((key, _)) = all.clone().find(|(key, _)| !matches!(*key, KEY | ATTRIBUTES)) {
         let sentence = format!("a patch has no attribute {}", zten::escape::quoted(key));
@@ -148,7 +148,7 @@ fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
     Ok(Some(Encoded::from_cbor(bytes)))
 }
 
-/// Checks that no tensor is both changed and whole.
+/// Checks that no tensor is both changed by `record` and stored whole.
 fn check_names(record: &PatchRecord<'_>, whole: &[(&str, Tensor<'_>)]) -> Result<(), Error> {
     let mut names = HashSet::new();
     names.try_reserve(whole.len()).map_err(|_| no_memory())?;

@@ -13,12 +13,12 @@ use crate::Sha256;
 use crate::failure::{broken, no_memory};
 use crate::streams::{Positions, STREAMS};
 
-/// The version of the format of patches.
+/// The version of the format of patches that this package reads and writes.
 pub const VERSION: u64 = 1;
 
-/// The attribute that describes the changes.
+/// The attribute of a patch file whose value describes the changes.
 pub(crate) const KEY: &str = "zten.patch";
-/// The attribute that holds the attributes of the result, if they are not those of the base.
+/// The attribute of a patch file whose value is the attributes of the result. It is absent if they are those of the base.
 pub(crate) const ATTRIBUTES: &str = "attributes";
 
 /// A component whose content changes, and whose type and shape stay.
@@ -29,17 +29,17 @@ pub struct Change<'a> {
     pub name: &'a str,
     /// The role of the component.
     pub role: &'a str,
-    /// The type and shape, as `zten hash` prints them.
+    /// The type and shape of the component in a text, as `zten hash` prints them.
     pub kind: &'a str,
-    /// The SHA-256 of the decoded bytes in the base.
+    /// The SHA-256 of the decoded bytes of the component before the change.
     pub base: Sha256,
-    /// The SHA-256 of the decoded bytes in the result.
+    /// The SHA-256 of the decoded bytes of the component after the change.
     pub result: Sha256,
-    /// The number of bytes that the component has in each stream.
+    /// The number of bytes in each stream that encode the change.
     pub(crate) lengths: Positions,
 }
 
-/// The description of all changes.
+/// The description of all changes, which a patch file stores in its attribute [`KEY`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PatchRecord<'a> {
     /// The identity of the tensors of the base.
@@ -57,13 +57,14 @@ pub(crate) struct PatchRecord<'a> {
     pub(crate) order: Option<Vec<u32>>,
 }
 
-/// Returns the error of a record, which `why` describes.
+/// Returns the error that the description of the changes is invalid. `why` follows the name of the attribute, as in "has no
+/// version".
 fn wrong(why: &str) -> Error {
     broken(&PATCH_RECORD, format!("the attribute {KEY} {why}"))
 }
 
 impl<'a> PatchRecord<'a> {
-    /// Reads the record in the attributes of a file.
+    /// Reads the description of the changes from the attributes of a patch file.
     pub(crate) fn read(attributes: &Attributes<'a>) -> Result<Self, Error> {
         let Some(Value::Map(map)) = attributes.item(KEY).map(|item| item.value()) else {
             let sentence =
@@ -171,7 +172,7 @@ impl<'a> PatchRecord<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// Returns the number of decoded bytes that the component has in the streams of the patch.
+    /// Returns the number of bytes that encode the change, in all streams of the patch together.
     pub fn bytes(&self) -> u64 {
         self.lengths.iter().fold(0, |sum, length| sum.saturating_add(*length))
     }

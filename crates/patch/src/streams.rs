@@ -22,7 +22,7 @@ pub(crate) type Positions = [u64; STREAMS];
 /// A stream of a patch. Each stream holds bytes of one kind, so that zstd can fit its codes to the frequencies of these bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// The form of each frame, and the number of its changes.
+    /// For each frame, its form byte, and the number of its changed elements if the frame is stored as changes.
     Frames,
     /// The number of unchanged elements before each changed element.
     Gaps,
@@ -33,7 +33,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Returns the position of the stream among all streams.
+    /// Returns the index of the stream in a list of all streams.
     pub(crate) fn ordinal(self) -> usize {
         match self {
             Self::Frames => 0,
@@ -137,11 +137,11 @@ pub(crate) struct Streams<'a> {
     lengths: Positions,
 }
 
-/// A tensor of a patch, as its name tells.
+/// What a tensor of a patch file holds, which its name tells.
 pub(crate) enum PatchTensor<'a> {
     /// Chunk `number` of the stream at `ordinal`.
     Chunk { ordinal: usize, number: u64 },
-    /// A whole tensor of this name.
+    /// A tensor of the result that is stored whole. The field is its name in the result.
     Whole(&'a str),
 }
 

@@ -11,13 +11,13 @@ use crate::identity::{entry, identity};
 use crate::model::Model;
 use crate::patch::Patch;
 
-/// The result of checking patches.
+/// The result of checking that patches can be applied to a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// The identity of the base.
+    /// The identity of the tensors of the base, as `zten hash --id` prints it.
     pub base: Sha256,
-    /// The identity of the result.
+    /// The identity of the tensors of the result, as `zten hash --id` prints it.
     pub result: Sha256,
     /// The number of tensors of the result.
     pub tensors: usize,
@@ -36,7 +36,7 @@ pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, P
     Ok(Verified { base: found, result, tensors: chain.len() })
 }
 
-/// Checks that `base` has the identity that the first of `patches` was made of, and returns it.
+/// Checks that `base` is the model that the first of `patches` applies to, and returns the identity of its tensors.
 pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha256, PatchFailure> {
     let found = base_identity(base)?;
     let Some(first) = patches.first().filter(|first| found != first.base()) else {

@@ -82,9 +82,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 /// The rule that decides to which of the addresses that a host name resolves to a client may connect.
 #[derive(Clone, Debug)]
 pub(crate) enum Policy {
-    /// Any address.
+    /// A client may connect to any address.
     Any,
-    /// Public addresses only.
+    /// A client may connect to public addresses only, and not to private, local or reserved ones.
     Public,
     /// The addresses of the first answer, for a client that talks to one server only. Later answers are ignored, so a
     /// server that was public at first cannot move to a private address later (DNS rebinding). If the first answer mixes
@@ -139,7 +139,7 @@ impl std::fmt::Display for Unresolved {
 
 impl std::error::Error for Unresolved {}
 
-/// The error of a name that has no allowed address.
+/// The error that a host name resolves only to addresses that the policy of the resolver forbids.
 #[derive(Debug)]
 pub(crate) struct Private;
 

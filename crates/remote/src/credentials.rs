@@ -11,7 +11,7 @@ use zten::num::u64_from_usize;
 /// The largest number of bytes that are read of a profile or token file.
 const LONGEST: u64 = 1 << 20;
 
-/// The settings of one profile, by name.
+/// The settings of one profile of the AWS configuration: each value by the name of its setting.
 pub(crate) type Profile = HashMap<String, String>;
 
 /// Reads the settings of the profile `AWS_PROFILE` from the files `config` and `credentials`. The settings of the latter take

@@ -9,7 +9,7 @@ use crate::name::NameError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The name of the file is invalid.
+    /// The text is not the name of a remote file.
     Name(NameError),
     /// A setting of the environment or of a profile is invalid. The text is the name of the setting.
     Setting(&'static str),
@@ -60,7 +60,7 @@ pub enum RemoteError {
     NoLength,
     /// The server sends neither an `ETag` nor a `Last-Modified` date, so that a change of the file would go unnoticed.
     NoVersion,
-    /// The file changed after it was opened.
+    /// The server's file is no longer the version that was opened.
     Changed,
     /// The length of the file changed after it was opened.
     ChangedLength {

@@ -39,11 +39,11 @@ pub struct RemoteFile {
 #[derive(Debug, Default)]
 struct Ahead {
     plan: Plan,
-    /// The index of the planned block to fetch next.
+    /// The index in `plan` of the block to fetch ahead next.
     next: usize,
     /// The index of the planned block at which fetching ahead stops, because other files are read before it.
     end: usize,
-    /// The offset and the index of each planned block, sorted.
+    /// The offset in the file of each planned block, with the index of the block in `plan`, sorted by offsets.
     by_start: Vec<(u64, usize)>,
     /// For each planned block, whether fetching it has begun.
     begun: Vec<bool>,

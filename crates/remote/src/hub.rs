@@ -25,7 +25,7 @@ const HUB: &str = "https://huggingface.co";
 pub struct HubAccess {
     /// The URL of the hub; `None` means [`HUB`].
     endpoint: Option<Url>,
-    /// The value of the header `Authorization`.
+    /// The value of the header `Authorization` for requests to the hub; `None` without a token.
     authorization: Option<HeaderValue>,
 }
 
@@ -146,7 +146,7 @@ impl CommitPin {
         if pinned == commit { Ok(()) } else { Err(RemoteError::OtherCommit) }
     }
 
-    /// Checks that the hub has told a commit. Called before the first byte of a file is accepted.
+    /// Checks that an answer of the hub or the file's name has set the pin. Called before the first byte of a file is accepted.
     pub(crate) fn check(&self) -> Result<(), RemoteError> {
         self.commit().map(|_| ()).ok_or(RemoteError::NoCommit)
     }
@@ -195,7 +195,7 @@ fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
     Ok(value)
 }
 
-/// Reads the file of the token. Returns `None` if there is none.
+/// Reads the file with the hub's access token, whose path the environment decides. Returns `None` if there is no such file.
 fn token_file(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Option<String>> {
     let within = |folder: &str, path: &str| Some(PathBuf::from(variable(folder)?).join(path));
     let path = variable("HF_TOKEN_PATH")

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::hub_name::HubName;
 
-/// The largest length of a name in bytes.
+/// The largest length of the name of a remote file in bytes.
 const LONGEST: usize = 8 << 10;
 /// The largest length of an S3 key in bytes.
 const LONGEST_KEY: usize = 1024;

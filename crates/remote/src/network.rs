@@ -57,7 +57,7 @@ async fn interruptible<T>(
     .await
 }
 
-/// The network thread. A file and its sibling files share it.
+/// The thread that does all network requests. A remote file and its sibling files share it.
 #[derive(Debug)]
 pub(crate) struct Network {
     handle: Handle,

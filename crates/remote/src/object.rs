@@ -31,12 +31,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns the offset in the file of the held tail.
+    /// Returns the offset in the file of the first byte of the tail, which was fetched when the file was opened.
     pub(crate) fn tail_start(&self) -> u64 {
         self.known.length.saturating_sub(u64_from_usize(self.tail.len()))
     }
 
-    /// Returns the bytes of `range` that are in the held tail.
+    /// Returns the bytes of `range`, a range of the file, that are in the tail that was fetched when the file was opened.
     pub(crate) fn tail(&self, range: Range<u64>) -> Bytes {
         let within = |at: u64| {
             usize::try_from(at.saturating_sub(self.tail_start()))

@@ -10,18 +10,18 @@ use crate::s3::S3Access;
 /// Time limits of requests, and the number of times that a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// Time to make a connection. Default: 10 s.
+    /// The time limit for making a connection. The default is 10 s.
     pub connect: Duration,
-    /// Time of one request, in addition to the time for its bytes. Default: 30 s.
+    /// The time limit of one request, to which `rate` adds time for its bytes. The default is 30 s.
     pub request: Duration,
     /// The lowest acceptable transfer rate in bytes a second. A request may take one second longer for each `rate` bytes
     /// that it asks for. Default: 64 KiB.
     pub rate: u64,
-    /// Time of all requests for a file together, counted from its opening. Default: 6 hours.
+    /// The time limit of all requests for a file together, counted from its opening. The default is 6 hours.
     pub total: Duration,
     /// The pause before a request is repeated for the first time. Each further pause is three times as long. Default: 100 ms.
     pub pause: Duration,
-    /// The largest number of times that a request is repeated. Default: 4.
+    /// The largest number of times that a failed request is repeated. The default is 4.
     pub repetitions: u32,
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The largest size of a block in bytes.
+/// The largest size in bytes of a block, which is a range that one request fetches.
 pub(crate) const BLOCK: u64 = 4 << 20;
 /// The largest gap in bytes between two ranges that one request fetches together. The bytes of the gap are fetched too,
 /// which costs less than a second request.
@@ -87,7 +87,7 @@ impl Plan {
         self.interrupted.get(next).copied().unwrap_or(self.blocks.len())
     }
 
-    /// Returns the blocks of each run.
+    /// Returns the blocks of each run: blocks between which no other file is read.
     pub fn runs(&self) -> impl Iterator<Item = &[Range<u64>]> {
         let starts = std::iter::once(0).chain(self.interrupted.iter().copied());
         let runs = starts.map(|start| self.blocks.get(start..self.run_end(start)));

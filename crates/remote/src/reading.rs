@@ -54,7 +54,7 @@ pub(crate) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Sends the request `ask`, and checks the head of the response against the request.
+    /// Sends the request `ask`, checks the head of the response against it, and returns what the head says and the body.
     pub(crate) async fn ask(
         transport: &Transport,
         ask: ByteRequest<'_>,

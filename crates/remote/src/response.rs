@@ -28,7 +28,7 @@ impl RequestedBytes {
     }
 }
 
-/// The version of a file: its entity tag and its modification date.
+/// What identifies the version of a file: its entity tag and its modification date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     tag: Option<HeaderValue>,
@@ -102,11 +102,11 @@ pub(crate) struct KnownFile {
     pub(crate) version: Version,
 }
 
-/// A response whose head matches the request.
+/// What the head of a response says, after it was checked against the request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) known: KnownFile,
-    /// The range of the file that the body holds.
+    /// The range of the file whose bytes are the body of the response.
     pub(crate) range: Range<u64>,
 }
 
@@ -188,7 +188,7 @@ fn content_range(headers: &HeaderMap) -> Result<Option<&str>, RemoteError> {
     Ok(single(headers, "Content-Range")?.and_then(|value| value.to_str().ok()))
 }
 
-/// Parses `bytes FIRST-LAST/LENGTH`, in which the length may be `*`.
+/// Parses a `Content-Range` of the form `bytes FIRST-LAST/LENGTH`. The length may be `*`, for which `None` is returned.
 fn read_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     let (range, length) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::error::RemoteError;
 use crate::options::TimeLimits;
 
-/// The number of received bytes after which the count of failures returns to 0.
+/// The number of received bytes after which failures are forgotten, so that a long transfer may fail more often.
 const PROGRESS: u64 = 64 << 10;
 
 /// The time limits, and the instant at which the total time limit ends.
@@ -23,7 +23,7 @@ pub(crate) struct Times {
 pub(crate) struct Retries {
     times: Times,
     failures: u32,
-    /// Bytes that were received since the count of failures was last reset.
+    /// The number of bytes that were received since the last time that the count of failures was 0.
     came: u64,
 }
 

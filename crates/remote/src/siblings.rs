@@ -67,7 +67,7 @@ fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     (found.path() == path).then_some(found)
 }
 
-/// Splits a path after its last slash, into the folder and the file name.
+/// Splits a path after its last slash into the folder, with this slash, and the file name.
 fn folder(path: &str) -> (&str, &str) {
     path.split_at(path.rfind('/').map_or(0, |slash| slash.saturating_add(1)))
 }

@@ -88,7 +88,7 @@ fn shard(shard: Shard<'_>) -> impl Serialize {
     Listed { name: shard.name(), size: Integer(shard.size()), digest }
 }
 
-/// The description of an object with its components, and optionally with its attributes.
+/// The JSON description of an object with its components, and with its attributes if `ATTRIBUTES` is true.
 #[derive(Clone, Copy, Debug)]
 pub struct DescribedObject<'a, const ATTRIBUTES: bool>(pub Tensor<'a>);
 
@@ -154,24 +154,24 @@ pub struct Component<'a> {
     pub role: &'a str,
     /// The type of the elements, as the file spells it.
     pub dtype: Cow<'a, str>,
-    /// The storage type of the elements, if it is known.
+    /// The name of the storage type, in which the elements are stored; `None` if it is not known.
     pub storage: Option<&'static str>,
     /// Whether zten knows the type.
     pub dtype_known: bool,
-    /// The offset of the component in the file, or in the shard.
+    /// The offset in bytes of the component in the file, or in the shard if it is in a shard.
     #[serde(serialize_with = "json::integer")]
     pub offset: u64,
-    /// The number of stored bytes.
+    /// The number of bytes that the component takes in the file, before decoding.
     #[serde(serialize_with = "json::integer")]
     pub length: u64,
     /// The number of decoded bytes, if the manifest gives it.
     #[serde(serialize_with = "json::integer_or_null")]
     pub decoded_length: Option<u64>,
-    /// The encoding, as the file spells it.
+    /// The encoding, such as `raw` or `zstd`, as the file spells it.
     pub encoding: &'a str,
     /// Whether zten knows the encoding.
     pub encoding_known: bool,
-    /// The byte order of the elements.
+    /// The name of the byte order of the stored elements.
     pub byte_order: &'static str,
     /// The digest, if the component has one.
     pub digest: Option<Digest<'a>>,

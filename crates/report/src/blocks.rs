@@ -6,19 +6,19 @@ use zten::conventions::{Convention, QuantizedForm};
 use zten::formats::Block;
 use zten::{DType, Layout, State, Tensor};
 
-/// The bits of each element, and the number of elements that share a scale.
+/// How a quantized tensor groups its elements: the bits of each element, and the number of elements that share a scale.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks {
     /// The number of bits of each element; `None` if a block contains more than the codes of its elements.
     pub bits: Option<u64>,
     /// The number of elements that share a scale; 0 if all elements of a lane share one.
     pub size: u64,
-    /// The word for a group in messages.
+    /// The word for these groups in messages: `groups` or `blocks`.
     called: &'static str,
 }
 
 impl Blocks {
-    /// Returns the groups of `object`, if it is quantized and describes its groups.
+    /// Returns how `object` groups its elements, or `None` if it is not quantized or does not say so.
     pub fn of(object: &Tensor<'_>) -> Option<Self> {
         if let Ok(group) = object.quant_group() {
             let (bits, size) = (group.bits.into(), group.group_size);

@@ -5,7 +5,7 @@ use zten::rules::{self, Class, Row, Scope, Source, Texts};
 use crate::digests::Difference;
 use crate::stores;
 
-/// The rule of the note on programs.
+/// The rule of the note that a file in a checked folder is a program.
 pub static PROGRAM: Row = Row::new(
     "program-file",
     Class::Note,
@@ -30,7 +30,7 @@ macro_rules! rows {
             scope: Scope::Other("all, checked with a policy"),
             advice: $advice,
         });)+
-        /// All rules of policies.
+        /// All rules that files break by violating a policy.
         pub static POLICY_ROWS: &[&Row] = &[$(&$name),+];
     };
 }
@@ -74,7 +74,7 @@ macro_rules! patch_rows {
             scope: Scope::Other("patches"),
             advice: $advice,
         });)+
-        /// All rules of patches.
+        /// All rules about files that are patches.
         pub static PATCH_ROWS: &[&Row] = &[$(&$name),+];
     };
 }
@@ -177,7 +177,7 @@ pub fn is_retired(id: &str) -> bool {
     RETIRED.contains(&id) && find(id).is_none()
 }
 
-/// Returns the number of a rule in the order of [`rows`], by which messages refer to the rule.
+/// Returns the index of `row` in the order of [`rows`], by which messages refer to the rule.
 pub fn number(row: &'static Row) -> Option<u16> {
     rows().position(|other| other.id() == row.id()).and_then(|number| u16::try_from(number).ok())
 }

@@ -13,12 +13,12 @@ use zten::num::u64_from_usize;
 use crate::page::page_of;
 use crate::size::human;
 
-/// The part of a file that is validated.
+/// How much of a file is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The manifest without the data.
+    /// Only the manifest is validated, and no data of tensors.
     Manifest,
-    /// The whole file.
+    /// The manifest and all data of tensors are validated.
     All,
 }
 
@@ -75,7 +75,7 @@ pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> 
     }
 }
 
-/// The result for a valid file.
+/// What a report says about a valid file.
 #[derive(Clone, Copy, Debug)]
 pub struct Valid<'a> {
     /// A verdict for which [`Verdict::is_valid`] is true.
@@ -103,7 +103,7 @@ pub struct Note<'a> {
     pub rule: Option<&'static str>,
     /// The clause of the specification that has the rule.
     pub clause: Option<String>,
-    /// The offset in the file, or in the shard.
+    /// The offset in bytes of what was noticed, in the file, or in the shard if `shard` is given.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
     /// The name of the object.
@@ -112,12 +112,12 @@ pub struct Note<'a> {
     pub component: Option<&'a str>,
     /// The name of the shard.
     pub shard: Option<&'a str>,
-    /// The number of other tensors, members or offsets with the same note.
+    /// The number of other tensors, members of an archive or offsets to which the same note applies.
     #[serde(serialize_with = "json::integer")]
     pub more: u64,
     /// The message: the sentence about what was noticed, its rule and its location.
     pub message: String,
-    /// The advice of the rule.
+    /// The advice for users that belongs to the rule.
     pub advice: Option<&'static str>,
     /// The address of the page about the rule.
     pub page: Option<String>,
@@ -141,23 +141,23 @@ impl<'a> Note<'a> {
     }
 }
 
-/// The JSON document about a file that was checked: see `docs/json.md`.
+/// The JSON document about a file that was checked. `docs/json.md` describes its keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report<'a> {
     schema: Schema,
     /// The name of the file, if it has one.
     pub file: Option<Cow<'a, str>>,
-    /// The verdict.
+    /// The name of the verdict on the file, such as `valid`.
     pub verdict: &'static str,
-    /// The level of the finding, if there is one.
+    /// The SARIF level of the finding that decides the verdict: `error`, `warning` or `note`. `None` if there is no such finding.
     pub level: Option<&'static str>,
     /// The format, if it is known.
     pub format: Option<&'a str>,
-    /// The id of the rule, the limit or the feature.
+    /// The id of the rule that the file breaks, of the limit that it exceeds, or of the feature that is not supported.
     pub rule: Option<&'static str>,
     /// The clause of the specification that has the rule.
     pub clause: Option<String>,
-    /// The offset in the file, or in the shard.
+    /// The offset in bytes of the fault, in the file, or in the shard if `shard` is given.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
     /// The name of the object.
@@ -171,7 +171,7 @@ pub struct Report<'a> {
     pub more: Option<u64>,
     /// The message: the sentence about the file, its rule and its location.
     pub message: Cow<'a, str>,
-    /// The advice of the rule.
+    /// The advice for users that belongs to the rule or the fault.
     pub advice: Option<&'static str>,
     /// The address of the page about the rule.
     pub page: Option<String>,

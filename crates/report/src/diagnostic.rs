@@ -18,7 +18,7 @@ pub fn cut(item: &Item<'_>, limit: usize) -> String {
     text.text
 }
 
-/// A text of at most `limit` bytes.
+/// A text that is written up to `limit` bytes, after which writing fails.
 struct Limited {
     text: String,
     limit: usize,

@@ -25,7 +25,7 @@ use crate::natural;
 use crate::sums::{Sum, sorted};
 use paired::{Pair, paired};
 
-/// A tensor, and the content sums of its components in the order of the manifest.
+/// A tensor, and the SHA-256 of the normalized content of each of its components, in the order of the manifest.
 type Summed<'a> = (Tensor<'a>, &'a [Sum]);
 
 /// One of two files that are compared: its attributes, and its tensors with the sums of their components.
@@ -54,16 +54,16 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The differences of two files.
+/// The differences of two files: an old and a new one.
 #[derive(Debug)]
 pub struct FileDifferences<'a> {
     /// The attributes of the files that differ.
     pub attributes: Vec<AttributeChange<'a>>,
-    /// Objects in the natural order of their names.
+    /// The objects that differ, in the natural order of their names.
     pub objects: Vec<ObjectDifference<'a>>,
     /// The number of objects that are equal.
     pub equal: u64,
-    /// The number of objects that differ within the tolerance, or `None` if there is no tolerance.
+    /// The number of objects that differ by no more than the tolerance, or `None` if there is no tolerance.
     pub within: Option<u64>,
     /// The names of the objects that were not compared, because they are unread in one of the files.
     pub unread: Vec<&'a str>,
@@ -74,7 +74,7 @@ pub struct FileDifferences<'a> {
 pub struct ObjectDifference<'a> {
     /// The name of the object in the new file, and of a removed object in the old file.
     pub name: &'a str,
-    /// The kind of the change.
+    /// Whether the object was added, removed, changed or renamed.
     pub difference: Difference<'a>,
     /// What differs, if the object is in both files.
     pub changes: Changes<'a>,
@@ -91,7 +91,7 @@ pub enum Difference<'a> {
     Removed,
     /// The object is in both files, and differs.
     Changed,
-    /// The object has another name in the new file. The field is the old name.
+    /// The object has another name in the new file. The field is its name in the old file.
     Renamed(&'a str),
 }
 

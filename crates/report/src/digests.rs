@@ -14,9 +14,9 @@ use zten::{Component, Tensor};
 use zten::escape::{Name, Quoted, code, is_hidden};
 use zten::finding::{Finding, Verdict};
 
-/// The first line of a list.
+/// The first line of a list of digests, as `zten hash` writes it.
 pub const HEADER: &str = "# zten digests 1";
-/// The beginning of the first line of a list of any version.
+/// The text with which the first line of a list of digests begins in all versions of the form.
 pub const MAGIC: &str = "# zten digests ";
 
 /// The number of files that an error message lists, at most.
@@ -25,7 +25,7 @@ const NAMED: usize = 8;
 /// A SHA-256 digest.
 pub type Sha256 = [u8; 32];
 
-/// The entry of one component. `Display` writes its line.
+/// The entry of one component in a list of digests. `Display` writes its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestLine<'a> {
     /// The name of the tensor.
@@ -34,7 +34,7 @@ pub struct DigestLine<'a> {
     pub role: Cow<'a, str>,
     /// The type and the shape, as [`kind`] returns them; empty if they are not compared.
     pub kind: Cow<'a, str>,
-    /// The number of decoded bytes; `None` if it is not known or not compared.
+    /// The number of decoded bytes of the component; `None` if it is not known or not compared.
     pub bytes: Option<u64>,
     /// The digest of the decoded, little-endian bytes; `None` if they could not be read.
     pub sha256: Option<Sha256>,
@@ -180,7 +180,7 @@ impl Digests {
         &self.0
     }
 
-    /// Compares `found`, the entry of a component of a file, with the entry in this list.
+    /// Compares `found`, computed from a component of a file, with its entry in this list. Returns `None` if they agree.
     pub fn compare(&self, found: &DigestLine<'_>) -> Option<Difference> {
         let at = self.0.binary_search_by(|entry| entry.key().cmp(&found.key()));
         let Some(listed) = at.ok().and_then(|at| self.0.get(at)) else {
@@ -217,10 +217,10 @@ impl Digests {
     }
 }
 
-/// A difference between a component and a list.
+/// How a component of a file differs from its entry in a list of digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The content, the type or the shape differs.
+    /// The content, the type or the shape differs from the entry, or the content cannot be read.
     Changed,
     /// The list has a component that the file does not have.
     Missing,
@@ -378,11 +378,11 @@ pub struct DigestLists {
     by_path: HashMap<String, Option<usize>>,
 }
 
-/// The digests of one file in a [`DigestLists`].
+/// The part of a [`DigestLists`] that has the digests of one file. `bytes` is its range in the text of the lists.
 #[derive(Debug)]
 struct FileDigests {
     bytes: Range<usize>,
-    /// The number of lines of the list before this part.
+    /// The number of lines of the text before this part, so that messages give the right line numbers.
     lines: usize,
 }
 
@@ -483,7 +483,7 @@ fn path_of(part: &[u8]) -> Option<&str> {
     str::from_utf8(second.strip_prefix(b"# ")?).ok()
 }
 
-/// Parses the line of a component.
+/// Parses one line of a list of digests, which is the entry of a component. The error is a phrase that says what is wrong.
 fn entry(line: &str) -> Result<DigestLine<'static>, &'static str> {
     if line.contains(is_hidden) {
         return Err("hidden character without an escape");
@@ -516,7 +516,7 @@ fn entry(line: &str) -> Result<DigestLine<'static>, &'static str> {
     })
 }
 
-/// Parses a name, which is plain or quoted, and returns it with the text that follows.
+/// Parses the tensor name or role at the start of `text`, plain or quoted, and returns it with the text that follows.
 fn name(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find('/').unwrap_or(text.len());

@@ -23,11 +23,11 @@ enum Token {
     Star,
     /// One arbitrary character.
     Any,
-    /// The character itself.
+    /// Matches exactly this character.
     Char(char),
-    /// One character in any of the `ranges`, or in none of them if `negated`.
+    /// Matches one character in any of the `ranges`, or in none of them if `negated`. A range includes both ends.
     Set { ranges: Vec<(char, char)>, negated: bool },
-    /// A number between two numbers, both included, without leading zeros.
+    /// Matches the decimal digits of a number from the first to the second one, both included, without leading zeros.
     Number(u64, u64),
     /// Matches no character. The match continues at any of the tokens with these indices.
     Either(Vec<usize>),
@@ -79,7 +79,7 @@ impl Token {
 
 /// A brace that is open while a pattern is parsed.
 struct Brace {
-    /// The index of the token of the brace.
+    /// The index of the token of the opening brace.
     open: usize,
     /// The indices of the tokens of the commas in the brace.
     commas: Vec<usize>,
@@ -123,7 +123,7 @@ impl Brace {
     }
 }
 
-/// Returns the two numbers of a range, as in `0..31`, or `None` if `tokens` are no range.
+/// Parses `tokens` as the two numbers of a range, as in `0..31`, or returns `None` if they are not a range.
 fn range(tokens: &[Token]) -> Option<(u64, u64)> {
     // Two numbers of 64 bits and the dots have at most 42 characters.
     if tokens.len() > 42 {

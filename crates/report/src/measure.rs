@@ -27,7 +27,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// Returns why there are no statistics.
+    /// Returns why there are no statistics, or `None` if there are.
     pub fn skipped(self) -> Option<String> {
         match self {
             Self::Read(_) => None,
@@ -40,7 +40,7 @@ impl Measured {
 /// The statistics of the stored elements of an object, and the number of implied zeros.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// The type whose shortest digits are printed for an element.
+    /// The type of the elements. An element is printed in the shortest digits that identify it in this type.
     pub kind: NumberKind,
     /// The statistics of the stored elements.
     pub statistics: Statistics,
@@ -63,7 +63,7 @@ pub fn dtype(object: &Tensor<'_>) -> String {
 pub struct Total {
     /// The name of the dtype.
     pub dtype: String,
-    /// The type whose shortest digits are printed for an element.
+    /// The type of the elements. An element is printed in the shortest digits that identify it in this type.
     pub kind: NumberKind,
     /// The number of tensors.
     pub tensors: u64,
@@ -123,7 +123,7 @@ pub fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result
     Ok(Measured::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
 }
 
-/// The document. Its keys are those of `docs/json.md`.
+/// The JSON document with the statistics of a file. `docs/json.md` describes its keys.
 #[derive(Serialize)]
 struct Document<'a, O: Serialize, T: Serialize> {
     schema: Schema,
@@ -139,7 +139,7 @@ struct Described<'a, S: Serialize> {
     layout: &'a str,
     dtype: String,
     shape: S,
-    /// The reason why there are no statistics.
+    /// The reason why there are no statistics; `None` if there are.
     skipped: Option<String>,
     statistics: Option<Statistics>,
     #[serde(serialize_with = "integer_or_null")]

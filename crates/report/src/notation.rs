@@ -2,7 +2,7 @@
 
 use zten::{Component, Generation, Manifest, attributes::Value};
 
-/// Returns the version that a file of generation 1.x names, such as `1.2.0`.
+/// Returns the version of the zTensor format that the header of a file of generation 1.x states, such as `1.2.0`.
 pub fn version(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
     let version = manifest.version()?;
     let last = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));

@@ -39,13 +39,13 @@ const DIGESTS: [&str; 2] = ["sha256", "xxh3"];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Policy {
-    /// The only formats that are allowed.
+    /// The only formats that files may have, by name. `None` allows all formats.
     #[serde(deserialize_with = "formats")]
     allow_formats: Option<Vec<String>>,
-    /// The formats that are forbidden.
+    /// The formats that files may not have, by name. `None` forbids no format.
     #[serde(deserialize_with = "formats")]
     forbid_formats: Option<Vec<String>>,
-    /// The dtypes that components may have.
+    /// The only dtypes that components may have, by name. `None` allows all dtypes.
     #[serde(deserialize_with = "dtypes")]
     allow_dtypes: Option<Vec<String>>,
     /// The largest size in bytes of a file, and of each shard.
@@ -66,10 +66,10 @@ pub struct Policy {
     /// The classes and functions that pickles may import beyond those that zten knows, as in `omegaconf.ListConfig`.
     #[serde(deserialize_with = "globals")]
     allow_globals: Option<Vec<String>>,
-    /// The rules whose findings do not fail the command.
+    /// The ids of the rules whose findings do not make the command fail.
     #[serde(deserialize_with = "tolerable_rules")]
     tolerate: Option<Vec<String>>,
-    /// The rules whose notes make a file invalid.
+    /// The ids of the rules whose notes count as errors, so that a file with such a note is rejected.
     #[serde(deserialize_with = "known_rules")]
     deny: Option<Vec<String>>,
 }
@@ -117,7 +117,7 @@ fn names<'de, D: Deserializer<'de>>(
     Ok(names)
 }
 
-/// Checks that `name` is in the list `known` of names of the kind `what`.
+/// Checks that `name` is one of the names in `known`. `what` says what they name, for the error.
 fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), String> {
     if known.iter().any(|one| one.as_ref() == name) {
         return Ok(());
@@ -210,7 +210,7 @@ fn known_rules<'de, D: Deserializer<'de>>(
     names(deserializer, check_known_rule)
 }
 
-/// Checks that `name` is the id of a rule, or was one in an earlier version.
+/// Checks that `name` is the id of a rule of this or of an earlier version of zten.
 fn check_known_rule(name: &str) -> Result<(), String> {
     if catalog::find(name).is_some() || catalog::is_retired(name) {
         return Ok(());
@@ -250,19 +250,19 @@ fn parse(text: &str) -> Result<Policy, String> {
     Ok(policy)
 }
 
-/// What a policy objects to in a file whose manifest is valid.
+/// How a file, whose manifest is valid, violates a policy.
 #[derive(Debug)]
 pub struct Violations<'a> {
-    /// The first violation.
+    /// The finding about the first violation.
     pub finding: Finding,
     /// The other tensors that violate the policy. `None` if the file as a whole violates it: then tensors are not checked.
     pub others: Option<Vec<Tensor<'a>>>,
 }
 
-/// A violation of the policy: the rule, the sentence for the message, and the component.
+/// A violation of a policy: the rule, the sentence for the message, and the component with the violation if it is in one.
 type Violation<'a> = (&'static Row, String, Option<Component<'a>>);
 
-/// The rule on what pickles may import.
+/// The id of the rule that limits which Python classes and functions the pickles of PyTorch files may import.
 pub const GLOBAL: &str = "torch-global";
 
 impl Policy {
@@ -272,7 +272,7 @@ impl Policy {
         self.allow_globals.is_some()
     }
 
-    /// Returns whether pickles may import everything that the findings of a file name.
+    /// Returns whether the policy allows pickles to import every class and function that the `findings` of a file name.
     pub fn allows_all_globals(&self, findings: &[zten::manifest::Finding]) -> bool {
         let mut names = findings.iter().flat_map(zten::manifest::Finding::names);
         self.allow_globals
@@ -502,7 +502,7 @@ impl Policy {
     }
 }
 
-/// Makes a note that a policy denies an error.
+/// Returns the note, which a policy denies, as an error.
 pub fn to_error(mut note: Finding) -> Finding {
     note.verdict = Verdict::Invalid;
     note.sentence.push_str(": the policy makes this note an error");

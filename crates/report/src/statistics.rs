@@ -7,7 +7,7 @@ use zten::json;
 
 /// The number of elements of a piece, which stay in the first cache of a processor while they are read twice.
 const PIECE: usize = 1 << 11;
-/// The number of elements that are added side by side.
+/// The number of partial sums that are kept side by side, so that the processor can add with vector instructions.
 const LANES: usize = 8;
 
 /// A type of elements whose statistics are computed: `f32` or `f64`.
@@ -38,7 +38,7 @@ pub struct Statistics {
     /// The largest finite element.
     pub max: Option<f64>,
     mean: f64,
-    /// The sum of the squares of the distances from the mean.
+    /// The sum, over the finite elements, of the squares of their distances from `mean`.
     squares: f64,
 }
 
@@ -137,7 +137,7 @@ impl Statistics {
         chunk
     }
 
-    /// Adds the statistics of other elements.
+    /// Adds the statistics of other elements, so that these are the statistics of both together.
     pub fn merge(&mut self, other: &Self) {
         let (before, added) = (to_f64(self.finite()), to_f64(other.finite()));
         self.count = self.count.saturating_add(other.count);
@@ -154,12 +154,12 @@ impl Statistics {
         }
     }
 
-    /// The number of finite elements.
+    /// Returns the number of finite elements.
     pub fn finite(&self) -> u64 {
         self.count.saturating_sub(self.nan).saturating_sub(self.infinities)
     }
 
-    /// The mean of the finite elements; `None` if there are no finite elements.
+    /// Returns the mean of the finite elements, or `None` if there are no finite elements.
     pub fn mean(&self) -> Option<f64> {
         Some(self.mean).filter(|mean| self.finite() > 0 && mean.is_finite())
     }

@@ -19,9 +19,9 @@ use crate::digests::{Sha256, hex_digits, parse_hex, parse_sha256};
 pub use hashed::Hashed;
 pub use manifest::{MANIFEST, Manifest, check_blobs};
 
-/// The name of the folder that holds the blobs of a store.
+/// The name of the folder that holds the blobs of a store of downloaded models. Each blob is the content of one file.
 pub const BLOBS: &str = "blobs";
-/// The name of the folder of a hub's repository that has a folder for each revision.
+/// The name of the folder, within the folder of a repository in a hub's cache, that has a folder for each downloaded revision.
 pub const SNAPSHOTS: &str = "snapshots";
 /// The name of the folder of a hub's repository that has a file for each branch, with the name of its revision.
 pub const REFS: &str = "refs";
@@ -29,13 +29,13 @@ pub const REFS: &str = "refs";
 pub const NO_EXIST: &str = ".no_exist";
 /// The name of the folder of a hub's cache that has an empty file for each download that was ever begun.
 pub const LOCKS: &str = ".locks";
-/// The name of the folder of an Ollama store that has the manifests.
+/// The name of the folder of an Ollama store that has the manifests, which list the blobs of models.
 pub const MANIFESTS: &str = "manifests";
 
 /// The number of folders between the folder of manifests and a manifest: `registry/namespace/model/tag`.
 pub const MANIFEST_DEPTH: usize = 3;
 
-/// The digest that the name of a blob says its content has.
+/// The digest of a blob's content that the name of the blob states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlobDigest {
     /// The SHA-256 of the content.

@@ -11,16 +11,16 @@ use zten::{Component, Error, ErrorKind, Tensor, verify::Verifier, view::Normaliz
 
 use crate::digests::{self, DigestLine, HEADER};
 
-/// The sum of one component.
+/// The length and the digest of one component.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     /// The number of decoded bytes, or `None` if it is not known.
     pub bytes: Option<u64>,
-    /// The SHA-256 of the bytes, or `None` if the component cannot be read.
+    /// The SHA-256 of the bytes that [`Of`] selects, or `None` if the component cannot be read.
     pub sha256: Option<[u8; 32]>,
 }
 
-/// The bytes that are summed.
+/// Which form of a component's bytes is hashed.
 #[derive(Clone, Copy, Debug)]
 pub enum Of {
     /// The decoded, little-endian bytes.
@@ -38,7 +38,7 @@ pub fn is_unknown(error: &Error) -> bool {
         || matches!(error.kind(), ErrorKind::Unsupported(row) if is_of_other_format(row))
 }
 
-/// Verifies the components of `object`, and returns their sums in the order of the manifest.
+/// Verifies the components of `object`, and returns the length and digest of each, in the order of the manifest.
 pub fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>, Error> {
     let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
     verifier.object(object, |component, chunk| {
@@ -72,7 +72,7 @@ pub fn sorted<'a>(object: &Tensor<'a>, sums: &[Sum]) -> Vec<(Component<'a>, Sum)
     components
 }
 
-/// Returns the entries of `object` in a list of digests, from the `sums` of its components.
+/// Returns the entries of the components of `object` for a list of digests. `sums` has the length and digest of each.
 pub fn entries<'a>(object: &Tensor<'a>, sums: &[Sum]) -> impl Iterator<Item = DigestLine<'a>> {
     let object = *object;
     sorted(&object, sums).into_iter().map(move |(component, sum)| DigestLine {

@@ -7,9 +7,9 @@ use zten::{Component, Tensor, escape};
 
 use crate::archive::is_known;
 
-/// The largest width of a word in columns.
+/// The largest width of a word in output, in columns of the terminal.
 const WORD: usize = 24;
-/// The largest width of a shape in columns.
+/// The largest width of a shape in output, in columns of the terminal.
 const SHAPE: usize = 40;
 
 /// Shortens `word`, and appends a question mark if the word is not `known` from the specification.

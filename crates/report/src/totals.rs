@@ -12,14 +12,14 @@ use zten::json::{self, Integer, List};
 
 use crate::size::human;
 
-/// Sums over components.
+/// The number of components of some kind, and the sums of their stored and decoded bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals {
     /// The number of components.
     pub components: u64,
-    /// The number of stored bytes.
+    /// The number of bytes that the components take in the file.
     pub stored: u64,
-    /// The number of decoded bytes; `None` if the decoded length of any component is not known.
+    /// The number of bytes of the components after decoding; `None` if the decoded length of any of them is not known.
     pub decoded: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl Totals {
 #[derive(Debug)]
 pub struct FileTotals {
     objects: u64,
-    /// The number of elements of all readable objects; `None` if it exceeds 64 bits.
+    /// The number of elements of all readable objects together; `None` if it exceeds 64 bits.
     parameters: Option<u64>,
     /// The sums over all components.
     pub all: Totals,

@@ -4,7 +4,7 @@ use std::io;
 
 use zten::{Component, DType};
 
-/// The number of bytes that are unpacked at a time.
+/// The number of packed bytes that are unpacked at a time.
 const PIECE: usize = 2048;
 
 /// Returns the number of elements of `component` if two of them share a byte, and `None` otherwise. If the object does not tell
@@ -17,10 +17,10 @@ pub fn count(component: &Component<'_>) -> Option<u64> {
     component.packed_elements().or_else(both)
 }
 
-/// A converter that unpacks elements as their bytes arrive.
+/// A converter that unpacks 4-bit elements to one byte each as their bytes arrive.
 #[derive(Debug)]
 pub struct Unpacking {
-    /// The number of elements that follow.
+    /// The number of elements that are still to be unpacked.
     left: u64,
 }
 
@@ -30,7 +30,7 @@ impl Unpacking {
         Self { left: count }
     }
 
-    /// Passes the codes in `chunk` to `take`, the low half of each byte first.
+    /// Unpacks `chunk`, in which the low half of each byte comes first, and passes the elements to `take`, one in each byte.
     pub fn chunk(
         &mut self,
         chunk: &[u8],

@@ -10,13 +10,13 @@ use crate::unpacked::{self, Unpacking};
 /// The number of elements that are converted at a time.
 const PIECE: usize = 1 << 10;
 
-/// A converter of the bytes of an object to numbers, in the middle of the object.
+/// A converter of the bytes of an object to numbers as they arrive. It remembers how far the object has been converted.
 #[derive(Debug)]
 pub struct Values {
     /// The role of the component that holds the elements.
     role: &'static str,
     form: ValueForm,
-    /// The bytes so far of an incomplete element.
+    /// The first bytes of an element whose other bytes have not arrived yet.
     begun: Vec<u8>,
     numbers: Vec<f64>,
 }
@@ -56,7 +56,7 @@ impl Values {
         self.role
     }
 
-    /// Returns the type whose shortest digits are printed for an element.
+    /// Returns the type of the elements. An element is printed in the shortest digits that identify it in this type.
     pub fn kind(&self) -> NumberKind {
         match self.form {
             ValueForm::Plain(kind) => kind,

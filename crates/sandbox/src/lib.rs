@@ -46,11 +46,11 @@ pub struct Budget {
     /// Largest size in bytes to which the process may write a file. Beyond the limit, `SIGXFSZ` ends
     /// the process.
     pub file: Option<u64>,
-    /// Descriptors that the process may have open at a time.
+    /// The largest number of file descriptors that the process may have open at a time.
     pub descriptors: u64,
 }
 
-/// The state of a layer.
+/// Whether a layer of the confinement is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// The layer is enforced.
@@ -71,16 +71,16 @@ impl fmt::Display for Layer {
     }
 }
 
-/// The result of [`confine`].
+/// What [`confine`] achieved: for each layer of the confinement, whether it is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// No capabilities, and no terminal as standard input.
+    /// The layer that leaves the process no capabilities, and no terminal as standard input.
     pub privileges: Layer,
-    /// No rights to open files, to use TCP ports, and to reach other processes.
+    /// The layer that denies opening files, using TCP ports and reaching other processes.
     pub landlock: Layer,
-    /// Only the system calls in the table [`calls()`].
+    /// The layer that allows only the system calls in the table [`calls()`].
     pub seccomp: Layer,
-    /// Limits on address space, processor time, file sizes and descriptors.
+    /// The layer that limits address space, processor time, file sizes and the number of descriptors.
     pub limits: Layer,
 }
 

@@ -26,7 +26,7 @@ pub enum JobError {
     NotConfined(String),
     /// The worker was killed at the deadline, this long after it took the job.
     Deadline(Duration),
-    /// The worker ended before its answer was complete.
+    /// The worker process ended before its answer was complete, in this way.
     Ended(Ending),
     /// The answer breaks the protocol, exceeds the limit, or does not pass the check of its function. The worker was killed.
     Answer(String),
@@ -103,7 +103,7 @@ pub enum Ending {
     Exited(Option<i32>),
 }
 
-/// The exit status of a process that has panicked.
+/// The exit status of a Rust process whose main thread has panicked.
 const PANIC: i32 = 101;
 
 impl From<ExitStatus> for Ending {

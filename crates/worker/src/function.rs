@@ -45,7 +45,7 @@ impl Function {
         Self { check: Some(check), ..self }
     }
 
-    /// Checks an answer of the function.
+    /// Checks an answer of the function with the check of [`checked_by`](Self::checked_by), if there is one.
     pub(crate) fn check(&self, answer: &[u8]) -> Result<(), String> {
         self.check.map_or(Ok(()), |check| check(answer))
     }
@@ -60,7 +60,7 @@ impl fmt::Debug for Function {
 /// The argument and the files of a job, as its function gets them.
 #[derive(Debug)]
 pub struct Work {
-    /// The argument that the job came with.
+    /// The argument with which the job was submitted.
     pub argument: Vec<u8>,
     /// The files of the job, in the order in which they were added.
     pub files: Vec<WorkFile>,
@@ -69,7 +69,7 @@ pub struct Work {
 /// A file of a job.
 #[derive(Debug)]
 pub struct WorkFile {
-    /// The open file. Its position is the one that the caller left.
+    /// The open file. Reads begin at the position that the file had when the caller submitted the job.
     pub file: File,
     /// The name that the caller gave. No file is opened by this name: a worker cannot open files.
     pub name: PathBuf,

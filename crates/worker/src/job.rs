@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use crate::{Budget, Function, WorkFile};
 
-/// The largest number of files of a job. The kernel sends that many descriptors in one message.
+/// The largest number of files of a job. The kernel sends all their descriptors in one message.
 const FILES: usize = 32;
 
-/// A call of a function, with the files that it reads.
+/// A call of a function in a worker process, with the files that the function reads.
 #[derive(Debug)]
 pub struct Job {
     pub(crate) function: &'static Function,

@@ -238,14 +238,14 @@ impl Drop for Pool {
 struct Shared {
     settings: Builder,
     queue: Mutex<Queue>,
-    /// A condition that wakes threads without a job: a job was added, or the pool stops.
+    /// The condition on which threads without a job wait. It is signaled when a job is added or the pool stops.
     changed: Condvar,
     missing: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// The jobs that wait, in order.
+    /// The jobs that wait for a worker, the oldest first.
     tasks: VecDeque<Arc<Task>>,
     running: usize,
     next_number: u64,
@@ -273,7 +273,7 @@ impl Shared {
         }
     }
 
-    /// Records that a job has ended.
+    /// Records that a job of a worker has ended, so that it no longer counts as running.
     fn ended(&self) {
         let mut queue = self.lock();
         queue.running = queue.running.saturating_sub(1);

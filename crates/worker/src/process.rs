@@ -27,20 +27,20 @@ pub use message::{
     Assembly, DESCRIPTORS, IoFailure, MessagePart, PACKET, PART, invalid, split_at_most,
 };
 
-/// The time in which a worker has to receive a packet while it starts.
+/// The longest time that a starting worker may take to receive a packet.
 const START: Duration = Duration::from_secs(60);
 
 /// Seconds of processor time beyond the budget after which the broker ends a worker that has survived `SIGXCPU`.
 const GRACE: u64 = 5;
 
-/// A worker process, as its broker sees it. Dropping the value ends the process.
+/// A worker process, as its broker (the process that started it) sees it. Dropping the value ends the process.
 #[derive(Debug)]
 pub struct Process {
     child: Option<Child>,
     socket: OwnedFd,
     /// Whether the worker has greeted the broker, so that it is ready for files.
     is_ready: bool,
-    /// The limits of the worker.
+    /// The limits that the worker process has been granted.
     granted: Budget,
     /// Bytes of address space that the worker used when it was confined. `None` before, and if it has no limits.
     memory: Option<u64>,

@@ -16,22 +16,22 @@ use crate::{Work, WorkFile};
 
 /// The largest length in bytes of a call: its argument and the names of its files.
 const CALL: usize = 64 << 20;
-/// The largest length in bytes of the text of an error.
+/// The largest length in bytes of the text with which a function reports an error.
 const TEXT: usize = 8 << 10;
 
-/// A job, as a worker receives it.
+/// A job, as the pool sends it to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 struct Call<'a> {
-    /// The number of the job, which the worker repeats.
+    /// The number of the job. The worker repeats it in its answer.
     number: u64,
     function: &'a str,
     #[serde(with = "serde_bytes", borrow)]
     argument: &'a [u8],
-    /// The name and the length of each file.
+    /// The name of each file, and its length in bytes.
     files: Vec<(serde_bytes::ByteBuf, u64)>,
 }
 
-/// A message of a worker that does a job.
+/// A message from a worker to the pool about the job that it does.
 #[derive(Debug, Serialize, Deserialize)]
 enum Reply<'a> {
     /// The next bytes of the answer.
@@ -144,7 +144,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Creates the check for the job `number`, whose answer may have up to `most` bytes.
+    /// Creates the check of the answer to job `number`, which may have up to `most` bytes.
     pub fn new(number: u64, most: usize) -> Self {
         Self { number, answer: Assembly::new(most) }
     }

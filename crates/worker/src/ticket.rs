@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::{Job, JobError};
 
-/// A job that a pool has taken, and the place of its outcome.
+/// A job that a pool has taken, and its outcome once it has ended.
 #[derive(Debug)]
 pub(crate) struct Task {
     /// The number of the job, by which its worker refers to it.
@@ -22,7 +22,7 @@ pub(crate) struct Task {
 
 #[derive(Debug, Default)]
 struct TaskState {
-    /// The job, until a worker takes it.
+    /// The job. `None` after a worker has taken it, or the job has ended.
     job: Option<Job>,
     outcome: Option<Result<Vec<u8>, JobError>>,
     waker: Option<Waker>,
@@ -43,7 +43,7 @@ impl Task {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the job, for the one worker that does it.
+    /// Takes the job out, so that only one worker does it. Returns `None` if it was taken before.
     pub(crate) fn take_job(&self) -> Option<Job> {
         self.lock().job.take()
     }
@@ -52,7 +52,7 @@ impl Task {
         self.is_canceled.load(Ordering::Relaxed)
     }
 
-    /// Sets the outcome, and wakes the thread or task that waits for it. A second outcome is dropped.
+    /// Sets the outcome of the job, and wakes the thread or async task that waits for it. A second outcome is dropped.
     pub(crate) fn finish(&self, outcome: Result<Vec<u8>, JobError>) {
         let mut state = self.lock();
         // The files of a job that no worker took are closed now, and not when the ticket is dropped.

@@ -7,7 +7,7 @@ use crate::process::{Received, confine, receive_start, write};
 use crate::protocol::{Incoming, reply};
 use crate::{Function, process::Start};
 
-/// The first argument of a worker process.
+/// The first command-line argument of a process that a pool starts as a worker.
 pub(crate) const ARGUMENT: &str = "--zten-worker";
 
 /// Returns whether a pool has started this process as a worker.
@@ -15,7 +15,7 @@ pub(crate) fn is_worker() -> bool {
     std::env::args_os().nth(1).is_some_and(|first| first == ARGUMENT)
 }
 
-/// Runs jobs until the pool closes the socket, and ends the process.
+/// Does jobs, by calling `functions`, until the pool closes the socket. Then ends the process.
 pub(crate) fn run(functions: &[&Function]) -> ! {
     // The pool learns from the closed socket that the worker has ended. Nobody reads a message.
     process::exit(i32::from(work(functions).is_err()))

@@ -49,9 +49,9 @@ pub struct Found {
     pub component: Option<String>,
     /// The name of the shard: untrusted text.
     pub shard: Option<String>,
-    /// The offset of the fault in the file, if it is at one byte.
+    /// The offset in bytes of the fault in the file, if the fault is at one byte.
     pub offset: Option<u64>,
-    /// The offset of the fault in the manifest, if it is in the manifest.
+    /// The offset in bytes of the fault from the start of the manifest, if the fault is in the manifest.
     pub manifest_offset: Option<u64>,
     /// The number of further places with the same finding.
     #[serde(default)]
@@ -115,7 +115,7 @@ impl Found {
         }
     }
 
-    /// Returns whether this is a note: a rule that fails no file.
+    /// Returns whether this finding is a note: its rule does not make a file invalid.
     fn is_note(&self) -> bool {
         let row = self.rule.as_deref().and_then(catalog::find);
         row.is_some_and(|row| row.class() == Class::Note)
@@ -153,7 +153,7 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
 const GENERATIONS: [Generation; 4] =
     [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
 
-/// Returns the name of the format `name`, if zten reads or recognizes such a format.
+/// Returns `name` as a static text if it is the name of a format that zten reads or recognizes.
 fn known(name: &str) -> Option<&'static str> {
     let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
     read().chain(named).chain(KINDS).find(|own| *own == name)

@@ -9,7 +9,7 @@ use zten_worker::{Function, Work, WorkFile};
 
 use crate::answer::{self, Answer};
 
-/// Checks the file of a job. The argument is the policy, serialized by `postcard`, or empty.
+/// The function that checks the file of a job in a worker. The argument is the policy, serialized by `postcard`, or empty.
 pub static CHECK: Function = Function::new("check", run).checked_by(answer::check);
 
 fn run(work: Work) -> Result<Vec<u8>, String> {
@@ -33,14 +33,14 @@ fn run(work: Work) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&answer).map_err(|error| error.to_string())
 }
 
-/// The answer about a valid file.
+/// What the answer about a valid file says.
 struct Valid {
     format: &'static str,
     summary: String,
     notes: Vec<Finding>,
 }
 
-/// The answer about a file that is not valid.
+/// What the answer about a file that is not valid says.
 struct Rejected {
     found: Finding,
     /// The number of other objects with an error, or `None` if they were not checked.
@@ -82,7 +82,7 @@ fn check_file(file: WorkFile, policy: Option<&Policy>) -> Outcome {
     }
 }
 
-/// Checks the policy and all content of a file whose header is valid.
+/// Checks the content of a file whose header is valid against the rules of its format, and the file against `policy`.
 fn check_archive(archive: &Archive, length: u64, policy: Option<&Policy>) -> Outcome {
     let manifest = archive.manifest();
     if let Some(Err(violations)) = policy.map(|policy| policy.check(manifest, length)) {

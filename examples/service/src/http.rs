@@ -53,15 +53,15 @@ pub struct Quota {
     pub files: usize,
     /// The number of requests that wait while `files` files are received or checked. Their bodies are not read meanwhile.
     pub queue: usize,
-    /// The number of open connections. Further clients wait until a connection is accepted.
+    /// The largest number of open connections. Further clients wait until one of them is closed.
     pub connections: usize,
-    /// The time limit for the head of a request.
+    /// The time limit for receiving the head of a request: its first line and headers.
     pub head: Duration,
     /// The time limit for the body of a request, beyond the time that the body takes at `rate`.
     pub body: Duration,
-    /// The bytes per second that a client has to send on average.
+    /// The number of bytes per second that a client has to send at least, on average.
     pub rate: u64,
-    /// The time limit for waiting until a file may be received.
+    /// The longest time for which a request waits until its file may be received.
     pub wait: Duration,
     /// The folder for files that are being received. The files have no names there.
     pub spool: PathBuf,

@@ -21,15 +21,15 @@ const PER_SECOND: u64 = 16 << 20;
 pub struct Settings {
     /// The number of files that are checked at the same time, each by a worker.
     pub workers: usize,
-    /// The number of files that wait for a worker.
+    /// The largest number of files that wait for a worker.
     pub queue: usize,
-    /// The time for which a file waits for a worker.
+    /// The longest time for which a file waits for a worker.
     pub wait: Duration,
-    /// The limits of a worker for a small file. A file of 16 MiB adds a second.
+    /// The limits of a worker for a small file. Each 16 MiB of a file add a second.
     pub budget: Budget,
     /// The requirements on files beyond the rules of their formats.
     pub policy: Option<Box<Policy>>,
-    /// The program of the workers and its arguments, or `None` for this program.
+    /// The program that is started as a worker, and its arguments, or `None` for the program that runs the service.
     pub program: Option<(PathBuf, Vec<OsString>)>,
 }
 
@@ -55,7 +55,7 @@ pub enum Checked {
     Valid {
         /// The format of the file.
         format: String,
-        /// The contents, in a sentence.
+        /// A sentence about the contents of the file, as `zten check` prints it.
         summary: String,
         /// The notes on the file.
         notes: Vec<Finding>,
@@ -76,7 +76,7 @@ pub enum Checked {
 pub struct Service {
     pool: Pool,
     policy: Option<Box<Policy>>,
-    /// The policy for workers.
+    /// The policy as the workers get it with each job: serialized by `postcard`, or empty.
     argument: Vec<u8>,
 }
 
@@ -142,7 +142,7 @@ impl Service {
         self.parse(&self.submit(name, file)?.wait()?)
     }
 
-    /// Returns the number of files that are checked, and that wait.
+    /// Returns the number of files that are being checked, and the number of files that wait for a worker.
     pub fn load(&self) -> Load {
         self.pool.load()
     }

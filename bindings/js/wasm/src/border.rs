@@ -30,7 +30,7 @@ pub fn read_at(file: u32, offset: u64, buffer: &mut [u8]) -> bool {
     host::read_at(file, offset, buffer)
 }
 
-/// A channel to the host.
+/// A channel by which this module hands bytes to the JavaScript host.
 #[derive(Clone, Copy, Debug)]
 pub enum Out {
     /// The answer to a call: a JSON document, or nothing.

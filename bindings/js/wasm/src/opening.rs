@@ -11,7 +11,7 @@ use crate::border::{Answer, answer, input, read_at};
 use crate::name;
 use crate::session::{File, Needs, Session, note_failed_read};
 
-/// A source that asks the host for the bytes of the file with this number.
+/// A source that asks the host for the bytes of one file. The field is the number by which the host knows the file.
 #[derive(Clone, Copy, Debug)]
 struct Source(u32);
 
@@ -25,7 +25,7 @@ impl ReadAt for Source {
     }
 }
 
-/// The state of the file of this instance.
+/// The file of this instance, and how far it has been opened.
 static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 
 /// The name of the file of this instance; empty if it is unknown.
@@ -116,13 +116,13 @@ pub fn needs_file() -> u32 {
     needed_bytes().0
 }
 
-/// Returns the offset of the first byte that is needed. The range may be empty.
+/// Returns the offset in the file [`needs_file`] of the first byte that the host has to supply. The range may be empty.
 #[wasm_bindgen]
 pub fn needs_start() -> u64 {
     needed_bytes().1.start
 }
 
-/// Returns the offset after the last byte that is needed.
+/// Returns the offset in the file [`needs_file`] after the last byte that the host has to supply.
 #[wasm_bindgen]
 pub fn needs_end() -> u64 {
     needed_bytes().1.end
@@ -166,7 +166,7 @@ fn needed() -> Option<Needs> {
     SESSION.try_lock().ok()?.needs()
 }
 
-/// Returns the number and the range of the file whose bytes are needed.
+/// Returns the number of the file whose bytes the host has to supply, and the range of these bytes in that file.
 fn needed_bytes() -> (u32, Range<u64>) {
     match needed() {
         Some(Needs::Bytes(file, range)) => (file, range),

@@ -37,7 +37,7 @@ pub fn find(length: usize) -> u32 {
     on_file(|file, out| list::find(file, &input(length)?, out))
 }
 
-/// Begins to read a component.
+/// Begins to read component `component` of object `object`. The host then calls [`advance`] until the component ends.
 #[wasm_bindgen]
 pub fn stream(object: u32, component: u32) -> u32 {
     on_file(|file, out| read::stream(file, object, component, out))

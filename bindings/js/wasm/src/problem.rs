@@ -63,7 +63,7 @@ struct Detailed<'a> {
     part: Option<u32>,
     manifest_start: Option<u64>,
     manifest_end: Option<u64>,
-    /// The names with escaped control and invisible characters, so that the page shows all characters.
+    /// The name of the object, with control and invisible characters escaped so that the page shows all characters.
     object_shown: Option<String>,
     component_shown: Option<String>,
 }

@@ -19,7 +19,7 @@ use crate::siblings::{Finder, Siblings, Sources};
 /// The progress of opening a file.
 #[derive(Debug, Default)]
 pub enum Session {
-    /// No file.
+    /// No file has been passed yet, or the file was rejected.
     #[default]
     Empty,
     /// A file that is being opened. The host has to supply more bytes, or to look for sibling files.
@@ -137,7 +137,7 @@ impl Progress {
 #[cfg(feature = "groups")]
 static READ_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Notes that the host could not supply bytes that were read.
+/// Notes that the host failed to supply bytes that zten asked for.
 pub fn note_failed_read() {
     #[cfg(feature = "groups")]
     READ_FAILED.store(true, Ordering::Relaxed);
@@ -318,13 +318,13 @@ impl Session {
         Ok(())
     }
 
-    /// Leaks `file`, so that a reader can borrow it from call to call.
+    /// Makes `file` the open file of the session. Leaks it, so that a reader can borrow it from call to call.
     fn keep(&mut self, file: File) {
         *self = Self::Open(Box::leak(Box::new(file)));
     }
 }
 
-/// Writes the finding of a call that the state of the session does not allow.
+/// Writes the finding that a call of the host came at a wrong time: the session is not waiting for it.
 fn misused(out: &mut impl Write) -> io::Result<()> {
     problem::write(&Rejection::from(Error::from(Misuse::Supply)).finding, None, out)
 }
@@ -333,7 +333,7 @@ fn misused(out: &mut impl Write) -> io::Result<()> {
 #[derive(Debug)]
 struct Rejection {
     finding: Box<Finding>,
-    /// The range of the manifest, if the fault is in the manifest.
+    /// The byte range of the manifest in the file, if the fault is in the manifest.
     manifest: Option<Range<u64>>,
 }
 

@@ -30,12 +30,12 @@ pub struct Siblings {
 }
 
 impl Siblings {
-    /// Asks the host for the files `wants`.
+    /// Adds the files `wants` to those whose lengths the host has to supply.
     pub(crate) fn ask(&mut self, wants: impl IntoIterator<Item = Want>) {
         self.asked.extend(wants);
     }
 
-    /// Returns whether the host has to answer.
+    /// Returns whether the host still has to supply lengths of sibling files.
     pub(crate) fn is_pending(&self) -> bool {
         !self.asked.is_empty()
     }
@@ -53,7 +53,8 @@ impl Siblings {
             shown: String,
             /// What follows the name of this instance's file, without its suffix; `None` if the name is not derived from that.
             suffix: Option<String>,
-            /// The names of the folders and of the file on the way to another place; empty if there is none.
+            /// The path from the folder of this instance's file: the folders, then the file. Empty if the sibling file has no
+            /// such path.
             path: Vec<&'a str>,
         }
         let asked = self.asked.iter().map(|want| {
@@ -83,13 +84,14 @@ impl Siblings {
         answered.collect()
     }
 
-    /// Returns the number of the file `name`; 0, which is the file of this instance, for `None`.
+    /// Returns the number by which the host knows the sibling file `name`, or 0 for `None`, which means the file of this
+    /// instance.
     pub(crate) fn number(&self, name: Option<&str>) -> Option<u32> {
         name.map_or(Some(0), |name| self.files.get(name).map(|(number, _)| *number))
     }
 }
 
-/// A finder among the files that the host has.
+/// Finds the shards of a file among the sibling files that the host has.
 pub(crate) struct Finder<'f> {
     pub(crate) siblings: &'f Siblings,
     pub(crate) sources: &'f Sources<'f>,

@@ -124,7 +124,7 @@ impl Open {
         Ok(shards)
     }
 
-    /// Keeps the verified blocks of `shards` for later calls.
+    /// Keeps what later calls need of `shards`: the blocks that were verified when their digests were compared.
     fn keep(&self, shards: &OpenShards<'_>) {
         for bound in shards.bound() {
             if let Some(blocks) = bound.verified()

@@ -17,18 +17,18 @@ use zten::json::value::{Json, nan};
 
 use super::paired::{Pair, paired};
 
-/// CBOR major types, as in the high bits of a head.
+/// The major types of CBOR, each in the three high bits of an item's first byte.
 const UINT: u8 = 0;
 const NEGATIVE: u8 = 1 << 5;
 const BYTES: u8 = 2 << 5;
 const TEXT: u8 = 3 << 5;
 const MAP: u8 = 5 << 5;
 const TAG: u8 = 6 << 5;
-/// The bytes that begin and end arrays and maps of indefinite length.
+/// The first bytes of an array and a map of indefinite length, and the byte that ends both.
 const ARRAY: u8 = 0x9f;
 const LONG_MAP: u8 = 0xbf;
 const BREAK: u8 = 0xff;
-/// The head of a double.
+/// The first byte of an `f64` in CBOR.
 const DOUBLE: u8 = 0xfb;
 
 /// The largest number of map entries that are sorted at one time, which bounds memory: those of a map and of all maps that contain
@@ -37,7 +37,7 @@ const ENTRIES: usize = 1 << 19;
 
 type Sum = [u8; 32];
 
-/// An attribute that is not the same in both files.
+/// An attribute whose value differs between the files, or that only one of them has.
 #[derive(Debug, Serialize)]
 pub struct AttributeChange<'a> {
     key: &'a str,
@@ -99,7 +99,7 @@ impl fmt::Display for AttributeChange<'_> {
     }
 }
 
-/// An output that keeps the beginning of a value's JSON.
+/// An output that keeps the beginning of the JSON that is written to it.
 struct Beginning(Vec<u8>);
 
 impl Beginning {
@@ -136,7 +136,7 @@ impl Write for Beginning {
     }
 }
 
-/// Returns the hash of the normal form of `item`.
+/// Returns the hash of the normal form of the CBOR `item`. Items of equal value have the same normal form.
 fn of_item(item: &Item<'_>) -> Sum {
     sum(|form| item.write(ENTRIES, form))
 }
@@ -148,9 +148,9 @@ fn sum(write: impl FnOnce(&mut Sha256)) -> Sum {
     form.finalize().into()
 }
 
-/// A value with a normal form.
+/// A CBOR value that has a normal form: bytes that are the same for equal values, whatever their encoding.
 trait NormalForm {
-    /// Writes the normal form to the hash `form`. At most `left` entries of maps may be sorted.
+    /// Feeds the normal form to the hash `form`. Maps are sorted while they have at most `left` entries in total.
     fn write(&self, left: usize, form: &mut Sha256);
 }
 
@@ -219,7 +219,7 @@ fn map<'a, K: NormalForm>(
     }
 }
 
-/// Writes `number` after the byte `of`, which says what the number counts.
+/// Feeds `number` to the hash `form`, after the byte `of`, which says what the number counts.
 fn number(of: u8, number: u64, form: &mut Sha256) {
     form.update([of]);
     form.update(number.to_be_bytes());

@@ -17,17 +17,18 @@ use crate::digests::{is_blocks, layout};
 use crate::sums::Sum;
 use crate::text::{element, format, shape};
 
-/// The largest number of components, and of attributes, that a line lists.
+/// The largest number of components and of attributes that one line of output lists.
 const LISTED: usize = 16;
 
-/// An old and a new value.
+/// A value in the old file, and the one in the new file.
 #[derive(Debug, Serialize)]
 pub(super) struct Turn<T> {
     old: T,
     new: T,
 }
 
-/// The differences of two objects. The fields are those of `docs/json.md`.
+/// The differences of an object between the old and the new file. The fields are keys of the JSON that `docs/json.md`
+/// describes.
 #[derive(Debug, Default, Serialize)]
 pub struct Changes<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,22 +42,22 @@ pub struct Changes<'a> {
     components: Vec<ComponentChange<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) attributes: Vec<AttributeChange<'a>>,
-    /// True if each object has one component, so that lines need not name it.
+    /// True if the object has one component in each file, so that lines of output need not name it.
     #[serde(skip)]
     is_alone: bool,
     #[serde(skip)]
     shapes: [String; 2],
 }
 
-/// The differences of the components of one role.
+/// The difference between the components of one role of an object in the old and the new file.
 #[derive(Debug, Serialize)]
 struct ComponentChange<'a> {
     role: &'a str,
-    /// `added`, `removed` or `changed`.
+    /// What happened to the component: `added`, `removed` or `changed`.
     change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     dtype: Option<Turn<String>>,
-    /// True if the bytes differ.
+    /// True if the content of the component differs.
     content: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     elements: Option<Measure>,

@@ -19,7 +19,7 @@ pub struct Summary {
     renamed: u64,
     changed: u64,
     equal: u64,
-    /// The number of tensors that differ within the tolerance, if there is one.
+    /// The number of tensors that differ by no more than the tolerance, if there is a tolerance.
     #[serde(skip_serializing_if = "Option::is_none")]
     within: Option<u64>,
     unread: u64,

@@ -13,12 +13,12 @@ use zten::number::{Fp8, NumberKind};
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
 
-/// The smallest number of bytes of each side that are held at a time.
+/// The number of bytes to read of each of the two files before their elements are compared.
 const PIECE: usize = 64 << 10;
 /// 2^53. An `f64` cannot represent every integer above this number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The number of elements that differ, and the amounts.
+/// The number of elements that differ between two tensors, and by how much they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Measure {
     /// The number of elements.
@@ -30,13 +30,13 @@ pub struct Measure {
     /// The number of differing pairs in which an element is NaN or infinite, so that the pair has no numeric difference.
     #[serde(serialize_with = "integer")]
     pub not_finite: u64,
-    /// The number of elements that are NaN in the new file only.
+    /// The number of elements that are NaN in the new file and not in the old one.
     #[serde(serialize_with = "integer")]
     pub new_nan: u64,
-    /// The number of elements that differ by more than the tolerance, if there is one.
+    /// The number of elements that differ by more than the tolerance. `None` if there is no tolerance.
     #[serde(serialize_with = "integer_or_null", skip_serializing_if = "Option::is_none")]
     pub beyond: Option<u64>,
-    /// The numeric differences, if the elements are numbers.
+    /// By how much the elements differ, if they are numbers.
     #[serde(flatten)]
     pub numbers: Option<Numbers>,
 }
@@ -77,12 +77,12 @@ impl Measure {
     }
 }
 
-/// The differences of numbers.
+/// By how much the numbers of two tensors differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Numbers {
     /// The largest absolute difference.
     pub max: f64,
-    /// The mean absolute difference of all pairs with a numeric difference, equal pairs included.
+    /// The mean absolute difference of all pairs of elements that have a numeric difference, equal pairs included.
     pub mean: f64,
     /// The largest difference relative to the larger of the two magnitudes: 0 to 2.
     pub relative: f64,
@@ -122,12 +122,12 @@ impl fmt::Display for Measure {
 }
 
 impl Numbers {
-    /// Returns the largest difference in four digits.
+    /// Returns the largest difference as text, in four significant digits.
     pub fn max(&self) -> String {
         short(self.max)
     }
 
-    /// Returns the relative norm in four digits.
+    /// Returns the relative norm as text, in four significant digits.
     pub fn relative_norm(&self) -> Option<String> {
         self.relative_norm.map(short)
     }
@@ -139,13 +139,14 @@ impl Numbers {
     }
 }
 
-/// Formats a number in four digits.
+/// Formats a number in four significant digits.
 fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
     format!("{rounded:?}")
 }
 
-/// Sums of products over pairs of finite elements.
+/// Sums, over pairs of finite elements, of the squares of the old element, of the new one and of their difference, and of the
+/// product of both elements.
 #[derive(Clone, Copy, Debug, Default)]
 struct Products {
     old: f64,
@@ -183,7 +184,7 @@ impl Products {
     }
 }
 
-/// The differences of elements that are accepted.
+/// How much an element may differ without counting as different.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     relative: f64,
@@ -202,7 +203,7 @@ impl Tolerance {
             .then(|| Self { relative: or_zero(relative), absolute: or_zero(absolute) })
     }
 
-    /// Returns whether `number` can be a part of a tolerance: it is finite and not negative.
+    /// Returns whether `number` can be the relative or absolute part of a tolerance: it is finite and not negative.
     pub fn is_part(number: f64) -> bool {
         number.is_finite() && number >= 0.0
     }
@@ -215,9 +216,9 @@ impl Tolerance {
 
 /// A reader of the elements of a tensor or component.
 pub(super) struct Elements<'a> {
-    /// The reader of further bytes, or `None` if all bytes are in `pending` or come from `values`.
+    /// The reader of further bytes. `None` if all bytes are in `pending` already, or the elements come from `values`.
     reader: Option<Reader<'a>>,
-    /// The reader of further values of a quantized tensor.
+    /// The reader of the dequantized elements of a quantized tensor; `None` for other tensors.
     values: Option<Box<Dequantizer<'a>>>,
     form: ElementForm,
     /// The type of the elements, or `None` if it is not known.
@@ -228,7 +229,7 @@ pub(super) struct Elements<'a> {
     pending: Vec<u8>,
 }
 
-/// The conversion of bytes as they are read.
+/// How bytes are converted to elements when they are read.
 enum ElementForm {
     Content(Normalization),
     /// Unpacking of two elements in each byte. The number is the number of elements that have not been read.
@@ -346,7 +347,7 @@ pub(super) fn measure(
 struct Sum {
     found: Measure,
     numbers: Numbers,
-    /// The sum of the differences, which becomes their mean.
+    /// The sum of the absolute differences, from which their mean is computed.
     total: f64,
     products: Products,
     /// The number of elements that differ by more than the tolerance.
@@ -449,7 +450,7 @@ impl Sum {
     }
 }
 
-/// Returns the real and the imaginary part of an element of one or two parts.
+/// Returns the real and the imaginary part of an element. `parts` has one or both. A missing imaginary part is 0.
 fn complex(parts: &[f64]) -> [f64; 2] {
     [parts.first(), parts.get(1)].map(|part| part.copied().unwrap_or_default())
 }

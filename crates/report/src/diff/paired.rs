@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// The items with the same name in two lists.
+/// An item of one of two lists, or the items of the same name in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pair<T> {
     /// An item of the first list only.
@@ -13,7 +13,7 @@ pub(super) enum Pair<T> {
     Both(T, T),
 }
 
-/// Pairs the items of two lists, which are sorted by `order`.
+/// Pairs the items of two lists that are equal by `order`. Both lists are sorted by `order`.
 pub(super) fn paired<T>(
     old: Vec<T>,
     new: Vec<T>,

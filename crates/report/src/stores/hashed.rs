@@ -10,7 +10,7 @@ use zten::{Error, ReadAt};
 
 use super::BlobDigest;
 
-/// The bytes of a gap that are read at once.
+/// The number of bytes that are read at once when bytes that the check skipped are hashed.
 const CHUNK: usize = 256 << 10;
 
 /// A source of bytes that hashes the bytes which are read in the order of the file, so that a check of the file from its start to
@@ -26,7 +26,7 @@ pub struct Hashed<S> {
 #[derive(Debug)]
 struct HashState {
     hasher: Hasher,
-    /// The number of bytes that have been hashed.
+    /// The number of bytes, from the start of the file, that have been hashed.
     position: u64,
     /// Whether the bytes that a read skips are read and hashed at once. True as soon as the rest of the file is read in its order.
     is_in_order: bool,
@@ -79,7 +79,7 @@ impl<S: ReadAt> Hashed<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads and hashes the bytes up to `end` that have not been hashed.
+    /// Reads and hashes the bytes from `state.position`, where hashing stopped, to `end`.
     fn hash_up_to(&self, state: &mut HashState, end: u64) -> Result<(), Error> {
         let mut buffer = Vec::new();
         while state.position < end {

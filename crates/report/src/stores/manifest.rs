@@ -18,7 +18,7 @@ pub const MANIFEST: u64 = 4 << 20;
 /// The number of blobs that a finding names, at most.
 const NAMED: usize = 8;
 
-/// A blob in a manifest.
+/// The entry of a blob in the manifest of an Ollama model: its digest, and its size in bytes.
 #[derive(Debug, Deserialize)]
 struct Layer {
     digest: String,
@@ -35,7 +35,7 @@ struct Fields {
     layers: Option<Vec<Layer>>,
 }
 
-/// The blobs of a model: for each its digest and its size in bytes, each blob once.
+/// The blobs that the manifest of an Ollama model lists: for each its digest and its size in bytes, each blob once.
 #[derive(Debug)]
 pub struct Manifest(Vec<(Sha256, u64)>);
 

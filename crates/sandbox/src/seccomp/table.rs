@@ -1,6 +1,6 @@
 //! The table of allowed system calls.
 
-/// A system call that a confined process may make.
+/// A system call that a confined process may make, and the arguments that it may pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     constant: &'static str,
@@ -9,18 +9,18 @@ pub struct Call {
     why: &'static str,
 }
 
-/// The arguments with which a call is allowed.
+/// The condition on the arguments of a system call under which the call is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Only {
-    /// Any arguments.
+    /// The call is allowed with any arguments.
     Any,
-    /// An argument, by its index, that must equal a number.
+    /// The argument with this index, counted from 0, must equal this number.
     Argument(u8, u64),
-    /// Anonymous memory that is not executable.
+    /// The call must be about anonymous memory that is not executable.
     OwnMemory,
-    /// Memory that is not executable.
+    /// The call must be about memory that is not executable.
     NoCode,
-    /// A first argument that is the id of this process.
+    /// The first argument must be the id of this process.
     OwnProcess,
     /// A first argument other than standard output and standard error: they may be a terminal, from
     /// which a process could read what the user types.

@@ -13,12 +13,12 @@ use crate::ticket::Task;
 use crate::worker::ARGUMENT;
 use crate::{Budget, Confinement, Job, JobError, StartError};
 
-/// The longest time that a worker may take after its start until it is confined.
+/// The longest time from the start of a worker until it reports that it is confined. A slower worker is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of descriptors that a worker may have open in addition to the files of its job: for the streams, and for libraries.
 const DESCRIPTORS: usize = 64;
 
-/// A thread of a pool, and its current worker.
+/// What a thread of a pool holds: its worker, which runs one job after another. `worker` is `None` between two workers.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
     worker: Option<Worker>,
@@ -30,7 +30,7 @@ struct Worker {
     left: u32,
 }
 
-/// The reason why a worker cannot do a job. It decides whether another worker may try.
+/// Why a worker cannot do a job, which decides whether the job is given to another worker.
 enum Unusable {
     /// The worker ended before it received the job, so the job is not to blame.
     Gone,
@@ -48,7 +48,7 @@ impl<'a> Keeper<'a> {
         Self { shared, worker: None }
     }
 
-    /// Starts a worker ahead of the next job. An error is reported when the next job needs the worker.
+    /// Starts a worker before there is a job for it. If that fails, the next job tries again, and gets the error.
     pub(super) fn prepare(&mut self) {
         if self.worker.is_none() {
             self.worker = self.start().ok();
@@ -141,7 +141,7 @@ impl<'a> Keeper<'a> {
         answer.map_err(JobError::Failed)
     }
 
-    /// Receives the outcome of a job.
+    /// Receives the outcome of the job `task` from its worker: the answer, or the text of the function's error.
     fn outcome(
         &self,
         process: &mut Process,
@@ -183,7 +183,7 @@ impl<'a> Keeper<'a> {
 }
 
 impl Worker {
-    /// Sets the limits of the worker for its next job, which has `descriptors` files.
+    /// Sets the limits of the worker for its next job to `budget`. The job has `descriptors` files.
     fn grant(&mut self, budget: &Budget, descriptors: usize) {
         let mut limits = budget.limits(descriptors);
         // The kernel also counts the processor time of earlier jobs of this worker.
@@ -193,7 +193,7 @@ impl Worker {
     }
 }
 
-/// Waits until the worker is confined.
+/// Waits until the worker `process` has reported that it is confined.
 fn ready(process: &mut Process) -> Result<(), Unusable> {
     if process.is_ready() {
         return Ok(());

@@ -6,7 +6,7 @@ use super::Shared;
 use crate::ticket::Task;
 use crate::{Confinement, Ending, Job, JobError, StartError, Work};
 
-/// The sentence about the confinement that systems other than Linux lack.
+/// What the confinement lacks on systems other than Linux, as a phrase for messages.
 const MISSING: &str = "only Linux confines processes";
 
 /// A thread of a pool that runs the jobs in this process. On Linux, the thread of this name keeps a confined worker process instead.

@@ -256,7 +256,7 @@ pub fn is_too_many(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| [23, 24, 109].contains(&number))
 }
 
-/// Returns whether `error` says that the other end is closed.
+/// Returns whether `error` says that the process at the other end of the socket has closed it.
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

@@ -11,10 +11,10 @@ use crate::Confinement;
 
 /// The largest length in bytes of the settings of a worker: command lines have at most a few hundred KiB.
 const SETTINGS: usize = 16 << 20;
-/// The largest length in bytes of a text about a missing layer.
+/// The largest length in bytes of the text that says why a layer of the confinement is missing.
 const REASON: usize = 4 << 10;
 
-/// The first message to a worker, which it receives before its first file.
+/// The first message from the broker to a worker, which the worker receives before its first file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start<T> {
     /// How strictly the worker confines itself.
@@ -26,7 +26,7 @@ pub struct Start<T> {
     pub settings: T,
 }
 
-/// The fields of a [`Budget`], for `serde`.
+/// A copy of the fields of [`Budget`], from which `serde` derives how a budget is sent.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Budget")]
 struct BudgetFields {
@@ -42,12 +42,12 @@ impl<T: Serialize> Start<T> {
     }
 }
 
-/// The first message of a worker.
+/// The first message from a worker to its broker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Greeting {
     /// The worker is ready for its first file.
     Ready {
-        /// The bytes of address space that the worker uses, or `None` if it is not confined.
+        /// The bytes of address space that the worker used when it was confined, or `None` if it is not confined.
         memory: Option<u64>,
         /// The first layer of the confinement that the system lacks, and the reason.
         missing: Option<String>,

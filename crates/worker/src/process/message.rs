@@ -71,7 +71,7 @@ impl Assembly {
     }
 }
 
-/// An I/O error in a message: the error number of the system, or a text.
+/// An I/O error, as a message carries it: the error number of the system, or a text if it has none.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoFailure {
     system: Option<i32>,

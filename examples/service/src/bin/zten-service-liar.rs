@@ -19,7 +19,7 @@ mod liar {
 
     const REJECTED: &str = r#"{"rejected":{"found":{"rule":"file-size","format":"ztensor","generation":null,"object":null,"component":null,"shard":null,"offset":null,"manifest_offset":null,"sentence":"","advice":null},"more":null,"notes":[]}}"#;
 
-    /// The function of the worker. The name is that of the honest one.
+    /// The function of this dishonest worker, with which tests check the service. It has the name of the honest function.
     pub(super) static LIE: Function = Function::new(CHECK.name(), |work: Work| {
         let file = work.files.into_iter().next().ok_or("no file")?;
         let mut behavior = String::new();

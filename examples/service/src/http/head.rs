@@ -7,7 +7,7 @@ use hyper::HeaderMap;
 use hyper::header::TRANSFER_ENCODING;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// The largest size of a head in bytes.
+/// The largest size of the head of a request in bytes. The head is the first line and the headers.
 pub(super) const MOST: usize = 16 << 10;
 
 /// The first bytes of a connection. They include the whole head, unless it is too long or the connection ends too early.

@@ -13,7 +13,7 @@ use zten_worker::JobError;
 use super::{HttpFront, reply, upload};
 use crate::Checked;
 
-/// The time in which a free worker checks an empty file: a few milliseconds are normal.
+/// The time limit for a health check, in which a free worker checks an empty file. A few milliseconds are normal.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl HttpFront {

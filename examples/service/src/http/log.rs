@@ -15,7 +15,7 @@ use zten_worker::{Ending, JobError};
 /// The log entry of one request.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Record {
-    /// The time at which the request began, in seconds since 1970.
+    /// The time at which the request began, in seconds since 1970-01-01 UTC.
     time: f64,
     client: SocketAddr,
     method: String,
@@ -27,9 +27,9 @@ pub(super) struct Record {
     pub(super) status: u16,
     /// The verdict, if the file was checked.
     pub(super) verdict: Option<&'static str>,
-    /// The rule that the file breaks.
+    /// The id of the rule that the file breaks.
     rule: Option<&'static str>,
-    /// Why the worker gave no answer.
+    /// A word for the reason why the uploaded file was not checked, such as `deadline`; `None` otherwise.
     pub(super) lost: Option<&'static str>,
     pub(super) seconds: f64,
 }
@@ -99,7 +99,7 @@ impl Log {
         Self(Mutex::new(Box::new(out)))
     }
 
-    /// Writes a line to the log. Errors are ignored, because the service can run without its log.
+    /// Writes `record` to the log as a line of JSON. Errors are ignored, because the service can run without its log.
     pub(super) fn write(&self, record: &Record) {
         let mut line = Vec::new();
         let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,10 +8,10 @@ use zten_worker::Load;
 
 use super::log::Record;
 
-/// The upper bounds in seconds of the buckets of the histogram.
+/// The upper bounds, in seconds, of the buckets of the histogram of how long checks take.
 const BUCKETS: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0];
 
-/// What has been counted since the start.
+/// The counts of requests, verdicts, failures and bytes since the service started.
 #[derive(Debug, Default)]
 pub(super) struct Metrics(Mutex<Counters>);
 
@@ -21,7 +21,7 @@ struct Counters {
     verdicts: BTreeMap<&'static str, u64>,
     lost: BTreeMap<&'static str, u64>,
     bytes: u64,
-    /// The number of checks that took at most as many seconds as each of the [`BUCKETS`].
+    /// For each of the [`BUCKETS`], the number of checks that took at most that many seconds.
     within: [u64; BUCKETS.len()],
     checks: u64,
     seconds: f64,
@@ -50,7 +50,7 @@ impl Metrics {
         }
     }
 
-    /// Returns all metrics as text.
+    /// Returns all metrics in the text format of Prometheus.
     pub(super) fn text(&self, load: Load) -> String {
         let counters = self.lock();
         let mut text = String::new();

@@ -17,7 +17,7 @@ pub(super) const NAME: &str = "invalid file name: expected at most 255 bytes of 
 pub(super) const NO_PATH: &str =
     "no such path; expected PUT or POST of /check or /check/NAME, or GET of /health or /metrics";
 
-/// The value of `Retry-After`, in seconds.
+/// The value of the header `Retry-After`: the client may try again after this many seconds.
 const LATER: HeaderValue = HeaderValue::from_static("1");
 
 /// Returns the answer for a valid file.
@@ -39,13 +39,13 @@ pub(super) fn rejected(
     document(status, &Report::found(finding, more).with_notes(notes))
 }
 
-/// Returns the answer for a file that was not checked, with the reason.
+/// Returns the HTTP response for a file that was not checked. `sentence` is the reason.
 pub(super) fn failed(status: StatusCode, sentence: &str) -> Response<Full<Bytes>> {
     let finding = Finding::new(Verdict::Error, sentence.to_owned());
     document(status, &Report::found(&finding, None))
 }
 
-/// Returns the answer for a client that may ask again later.
+/// Returns the HTTP response for a client that may ask again later, because the service is busy.
 pub(super) fn busy(sentence: &str) -> Response<Full<Bytes>> {
     let mut reply = failed(StatusCode::SERVICE_UNAVAILABLE, sentence);
     reply.headers_mut().insert(RETRY_AFTER, LATER);
@@ -60,7 +60,7 @@ pub(super) fn not_allowed(methods: &'static str) -> Response<Full<Bytes>> {
     reply
 }
 
-/// Returns an answer with the text of metrics as its body.
+/// Returns an HTTP response whose body is `text`, the metrics in the text format of Prometheus.
 pub(super) fn text(text: String) -> Response<Full<Bytes>> {
     const KIND: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     let mut reply = Response::new(Full::new(Bytes::from(text)));
@@ -68,7 +68,7 @@ pub(super) fn text(text: String) -> Response<Full<Bytes>> {
     reply
 }
 
-/// Returns an answer with a JSON document as its body.
+/// Returns an HTTP response whose body is `document` as JSON.
 pub(super) fn document(status: StatusCode, document: &impl Serialize) -> Response<Full<Bytes>> {
     let mut text = Vec::new();
     // Writing to a vector does not fail.

@@ -25,7 +25,7 @@ const FORM: u64 = 64 << 10;
 pub(super) enum Failure {
     /// The file exceeds the largest size of a file.
     TooLarge,
-    /// The client is too slow.
+    /// The client sends more slowly than the [`Quota`] allows.
     Slow,
     /// The body is incomplete, or invalid HTTP.
     Broken,
@@ -61,7 +61,7 @@ impl From<multer::Error> for Failure {
     }
 }
 
-/// Returns the boundary of a form, or `None` if the body is the file itself.
+/// Returns the boundary between the parts of an upload form, or `None` if the body is the file itself.
 fn boundary(request: &Request<Incoming>) -> Option<String> {
     let kind = request.headers().get(CONTENT_TYPE)?.to_str().ok()?;
     multer::parse_boundary(kind).ok()
@@ -106,7 +106,7 @@ pub(super) async fn receive(
     Ok((spool.finish().await?, name))
 }
 
-/// Waits for `next` up to `time`.
+/// Waits for the next item of a stream. Fails with [`Failure::Slow`] if it does not arrive within `time`.
 async fn in_time<T, E: Into<Failure>>(
     time: Duration,
     next: impl Future<Output = Option<Result<T, E>>>,
@@ -115,7 +115,7 @@ async fn in_time<T, E: Into<Failure>>(
     next.transpose().map_err(Into::into)
 }
 
-/// A file that is being received.
+/// A file that is being received, and written to a file without a name in the spool folder.
 struct Spool<'q> {
     file: tokio::fs::File,
     bytes: u64,
@@ -195,7 +195,7 @@ impl<'q> Spool<'q> {
     }
 }
 
-/// Returns an empty file for checking the health of a worker, which must reject it.
+/// Creates an empty file in `folder` for checking the health of a worker, which must reject it.
 pub(super) fn nothing(folder: &Path) -> io::Result<File> {
     tempfile::tempfile_in(folder)
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use wasm_bindgen_cli_support::Bindgen;
 
-/// The functions that hosts provide.
+/// The functions that the WebAssembly module imports from its JavaScript host.
 const IMPORTS: [&str; 3] = ["read_at", "input", "take"];
 
 fn main() -> Result<()> {

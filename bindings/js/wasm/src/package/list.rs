@@ -72,7 +72,7 @@ pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Resu
     out.write_all(&[0xff])
 }
 
-/// An object, and the way to read its components.
+/// An object in a list for the host, with what the host needs to know to read its components.
 #[derive(Serialize)]
 struct Listed<'a> {
     object: Object<'a, false>,
@@ -93,14 +93,14 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// The way to read a component.
+/// What the host needs to know to read a component.
 #[derive(Serialize)]
 struct Reading {
-    /// The offset of the first byte that is read for the component.
+    /// The offset of the first byte of the file or shard that reading the component reads.
     start: Integer,
-    /// The offset after the last byte that is read.
+    /// The offset after the last byte of the file or shard that reading the component reads.
     end: Integer,
-    /// The number of elements of a type that packs several into a byte.
+    /// The number of elements, if the element type packs several into a byte; `None` for other types.
     elements: Option<Integer>,
     windowed: bool,
 }

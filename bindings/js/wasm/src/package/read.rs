@@ -32,7 +32,7 @@ pub(crate) fn stream(
     }
 }
 
-/// Reads on in the component of [`stream`].
+/// Reads about `bytes` further bytes of the component that [`stream`] began, and hands them to the host if `hand` is true.
 pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> io::Result<()> {
     let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };
     let Some(reader) = stream.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
@@ -59,7 +59,7 @@ pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> 
     Ok(())
 }
 
-/// Reads a part of a dense object, and hands its elements to the host.
+/// Reads the part `ranges` of a dense object, and hands its elements to the host.
 pub(crate) fn slice(
     file: &'static File,
     object: u32,

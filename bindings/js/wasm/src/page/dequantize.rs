@@ -58,11 +58,11 @@ fn of_parts(tensor: &Tensor<'_>, places: &[u64]) -> Result<Vec<f32>, Error> {
     Ok(found)
 }
 
-/// Picks the wanted elements among all elements, which come in their order.
+/// Picks the wanted elements out of the elements of a tensor, which are passed in row-major order.
 struct Picker<'p> {
-    /// The positions of the elements that are still wanted.
+    /// The indices of the elements that are still wanted, in ascending order. An index counts elements in row-major order.
     places: &'p [u64],
-    /// The position of the next element that comes.
+    /// The index of the first element that the next call of `take` gets.
     position: u64,
     found: Vec<f32>,
 }

@@ -16,10 +16,10 @@ use zten_report::totals::FileTotals;
 
 use crate::session::{self, File};
 
-/// The largest size of the value of an attribute in bytes. Longer values are cut.
+/// The largest number of bytes of an attribute's value that are shown. Longer values are cut.
 const VALUE: usize = 4096;
 
-/// The largest number of left-out values that are named.
+/// The largest number of values left out by zten whose names are listed.
 const NAMES: usize = 200;
 
 /// A note on the file: a known loader may fail to read it, or values are left out.
@@ -30,7 +30,7 @@ pub(super) struct Noted {
     object: Option<String>,
     shard: Option<String>,
     offset: Option<u64>,
-    /// The number of other places with the same note.
+    /// The number of further places in the file that have the same note.
     more: u64,
     advice: Option<&'static str>,
 }
@@ -62,7 +62,7 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
         manifest_end: u64,
         totals: FileTotals,
         notes: Vec<Noted>,
-        /// The names of the first values that are left out, and the number of all names.
+        /// The names of the first [`NAMES`] values that zten left out, and the number of all values that it left out.
         left_out: (Vec<&'a str>, usize),
         attributes: Vec<(Text<Escaped<'a>>, String)>,
     }
@@ -84,7 +84,7 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     to_writer(out, &summary)
 }
 
-/// Writes the escaped name `bytes`, which is not from the file, to `out`.
+/// Escapes the name `bytes`, which the page passes and which need not occur in the file, and writes it to `out`.
 pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     to_shown(out, &String::from_utf8_lossy(bytes))
 }

@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{describe, picture, save, statistics, validate, values};
 
-/// Answers with the escaped name, which is the input of the call.
+/// Answers with the name in the input of the call, with its control and invisible characters escaped.
 #[wasm_bindgen]
 pub fn name(length: usize) -> u32 {
     with(|_, out| describe::name(&input(length)?, out))
@@ -50,7 +50,7 @@ pub fn statistics(object: u32, component: u32) -> u32 {
     on_file(|file, out| statistics::component(file, (object, component), out))
 }
 
-/// Answers with a picture of an object.
+/// Answers with a picture of an object: a grid of some of its elements, or of counts of its entries if it is sparse.
 #[wasm_bindgen]
 pub fn picture(object: u32) -> u32 {
     on_file(|file, out| picture::object(file, object, out))
@@ -62,13 +62,14 @@ pub fn select(length: usize) -> u32 {
     with(|_, _| input(length).map(|ranges| values::select(&ranges)))
 }
 
-/// Answers with the elements of the selected part of an object.
+/// Answers with the elements of the part of the dense or quantized object `object` that [`select`] selected.
 #[wasm_bindgen]
 pub fn elements(object: u32) -> u32 {
     on_file(|file, out| values::object(file, object, out))
 }
 
-/// Answers with the selected entries of a sparse object: their number, coordinates and values.
+/// Answers with the entries of a sparse object that [`select`] selected: the number of all entries, and their coordinates and
+/// values.
 #[wasm_bindgen]
 pub fn entries(object: u32) -> u32 {
     on_file(|file, out| values::entries(file, object, out))

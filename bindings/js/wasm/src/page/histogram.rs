@@ -8,11 +8,12 @@
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: [u64; Self::INTERVALS],
-    /// The multiple of the width at which the first interval begins.
+    /// The start of the first interval, divided by the width of an interval.
     first: i64,
-    /// The lowest and the highest counted multiple of the width.
+    /// The starts of the lowest and the highest interval that counted a number, divided by the width. `None` before the first
+    /// number.
     range: Option<(i64, i64)>,
-    /// The binary logarithm of the width.
+    /// The binary logarithm of the width of an interval.
     exponent: i32,
 }
 
@@ -26,12 +27,12 @@ impl Histogram {
     /// The number of intervals.
     pub const INTERVALS: usize = 256;
     const SPAN: i64 = 256;
-    /// The binary logarithm of the smallest difference of two finite numbers.
+    /// The binary logarithm of the smallest difference of two finite `f64`, which is the width at the beginning.
     const NARROWEST: i32 = -1074;
     /// The bound for multiples of the width, 2^52. Below it, the two ends of an interval are different numbers.
     const MOST: f64 = 4_503_599_627_370_496.0;
 
-    /// Counts a finite number.
+    /// Adds `number`, which is finite, to the count of its interval. Widens the intervals until it fits.
     pub fn count(&mut self, number: f64) {
         loop {
             let scaled = scale(number, -self.exponent).floor();
@@ -67,7 +68,7 @@ impl Histogram {
         true
     }
 
-    /// Doubles the width.
+    /// Doubles the width of the intervals, and merges their counts in pairs.
     fn widen(&mut self) {
         let first = self.first >> 1;
         let mut counts = [0_u64; Self::INTERVALS];
@@ -103,7 +104,7 @@ fn scale(number: f64, exponent: i32) -> f64 {
     number * part(half) * part((exponent - half).clamp(-1022, 1022))
 }
 
-/// Converts `number`, a whole number below 2^52, to an integer.
+/// Converts `number`, a whole number of a magnitude below 2^52, to an integer.
 #[expect(clippy::cast_possible_truncation, reason = "it is whole, and below 2^52")]
 fn truncated(number: f64) -> i64 {
     number as i64

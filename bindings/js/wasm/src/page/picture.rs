@@ -19,10 +19,10 @@ pub(crate) const MOST: u64 = 160;
 /// The largest size in bytes of rows that are read as a whole. Of longer rows only the picked elements are read.
 const ROW: u64 = 64 << 10;
 
-/// A grid of numbers, and the shape of the matrix from which they were picked.
+/// A grid of numbers that is drawn as a picture, and the shape of the matrix that it shows.
 #[derive(Debug)]
 pub(crate) struct Grid {
-    /// The number of rows of the array as a matrix.
+    /// The number of rows of the matrix, which is not limited as the rows of the grid are.
     pub(crate) rows: u64,
     pub(crate) columns: u64,
     /// The numbers of the grid, row by row.
@@ -30,12 +30,12 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Returns the number of rows of the grid.
+    /// Returns the number of rows of the grid: that of the matrix, but at most [`MOST`].
     pub(crate) fn height(&self) -> u64 {
         self.rows.min(MOST)
     }
 
-    /// Returns the number of columns of the grid.
+    /// Returns the number of columns of the grid: that of the matrix, but at most [`MOST`].
     pub(crate) fn width(&self) -> u64 {
         self.columns.min(MOST)
     }
@@ -86,7 +86,7 @@ fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
     }
 }
 
-/// Picks evenly distributed numbers of a dense `tensor`.
+/// Returns a grid of evenly distributed elements of a dense `tensor`.
 fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let component = tensor.dense()?;
     let mut reader = component.reader()?;
@@ -117,7 +117,7 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
 struct Cells {
     grid: Grid,
     kind: NumberKind,
-    /// The number of bytes that have been read.
+    /// The offset in the component's decoded bytes of the next byte that [`add`](Cells::add) gets.
     position: u64,
 }
 

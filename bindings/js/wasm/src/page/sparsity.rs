@@ -9,7 +9,7 @@ use super::picture::{Grid, MOST};
 /// The largest total size in bytes of the decoded components of a sparse or quantized tensor that is shown: they are held in memory.
 const HELD: u64 = 256 << 20;
 
-/// Counts the entries of `tensor` in each cell. Returns `None` if the tensor is not sparse.
+/// Counts the entries of the sparse `tensor` that fall into each cell of a grid. Returns `None` if the tensor is not sparse.
 pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
     let layout = tensor.layout();
     if !matches!(layout, Layout::SparseCsr | Layout::SparseCoo) {
@@ -96,7 +96,7 @@ fn count_entry(grid: &mut Grid, row: u64, column: u64) {
     }
 }
 
-/// Returns the cell of `index`, which is below `count`, among at most [`MOST`] cells.
+/// Returns the row or column of the grid that shows row or column `index` of a matrix with `count` of them.
 fn cell(index: u64, count: u64) -> u64 {
     let most = u128::from(count.min(MOST));
     let cell = (u128::from(index) * most).checked_div(count.into());

@@ -69,7 +69,7 @@ fn document(seen: &Seen, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Document<'a> {
         statistics: &'a Statistics,
-        /// The minimum, in the digits of the type.
+        /// The minimum, as the shortest digits that its element type needs.
         min: Option<String>,
         max: Option<String>,
         magnitude: bool,

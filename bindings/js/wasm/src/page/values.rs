@@ -21,7 +21,7 @@ use zten::number::NumberKind;
 /// The largest number of elements that one call formats.
 pub const MOST: u64 = 1024;
 
-/// The ranges of the part that the next call of [`object`] or [`entries`] formats.
+/// The ranges that [`select`] selected. The next call of [`object`] or [`entries`] formats the elements in them.
 static SELECTED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
 
 /// Selects the part for the next call of [`object`] or [`entries`]. `ranges` has the start and the end of the part in each dimension,
@@ -101,7 +101,7 @@ fn places(shape: &[u64], ranges: &[Range<u64>]) -> Option<Vec<u64>> {
     Some(places)
 }
 
-/// Returns the elements of the kind `kind` in `bytes` as texts.
+/// Returns each element in `bytes`, which are elements of the type `kind`, as text.
 fn texts(kind: NumberKind, bytes: &[u8]) -> Vec<String> {
     let text = |element: &[u8]| {
         let mut text = Vec::new();
@@ -115,9 +115,9 @@ fn texts(kind: NumberKind, bytes: &[u8]) -> Vec<String> {
 /// The entries of a sparse tensor that one call shows.
 #[derive(Debug, Serialize)]
 struct Entries {
-    /// The number of all entries.
+    /// The number of all entries of the tensor.
     total: Integer,
-    /// The index of each entry in each dimension.
+    /// For each shown entry, its index in each dimension.
     coordinates: Vec<Vec<Integer>>,
     values: Vec<String>,
 }
