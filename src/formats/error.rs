@@ -222,7 +222,7 @@ impl FormatError {
     }
 
     /// Returns whether parsing stopped because the source does not have the bytes yet.
-    /// [`Opening`](crate::formats::Opening) then asks the caller for them.
+    /// [`Opening`](crate::open::Opening) then asks the caller for them.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self, Self::Library(error) if error.bare().is_pending())
     }

@@ -425,7 +425,7 @@ const WINDOW: u64 = 256 << 10;
 ///
 /// While names ascend, each is compared with the name before it. From the first name that does not ascend, all names are in
 /// a hash table. An attacker can make names collide, because without `std` the hash has no secret. A search therefore stops
-/// after [`REACH`](Self::REACH) slots, and a duplicate that it misses is found when the finished manifest is opened. So the
+/// after `REACH` slots, and a duplicate that it misses is found when the finished manifest is opened. So the
 /// work is linear in the bytes of names, whatever they are.
 #[derive(Debug, Default)]
 struct Names {
