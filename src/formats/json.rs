@@ -10,14 +10,14 @@ use crate::num::u64_from_usize;
 /// The number of columns to which a message of the JSON parser is cut, since it quotes the file.
 const MESSAGE: usize = 200;
 
-/// Returns the message of serde_json's `error` without the line and column.
+/// Returns the message of `serde_json`'s `error` without the line and column.
 pub(super) fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     escape::cut(message.strip_suffix(&position).unwrap_or(&message), MESSAGE)
 }
 
-/// Returns the offset in `bytes`, the JSON text, of the byte that serde_json read last before `error`.
+/// Returns the offset in `bytes`, the JSON text, of the byte that `serde_json` read last before `error`.
 pub(super) fn offset(bytes: &[u8], error: &serde_json::Error) -> u64 {
     // Lines and columns are counted from 1.
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');

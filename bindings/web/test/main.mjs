@@ -303,7 +303,7 @@ await test('a checkpoint of PyTorch: tensors that share bytes are counted once',
   assert.deepEqual(cells.map(Number), [0, 3, 1, 4, 2, 5])
   await open(page, `${corpus}other/torch/reject/torch-global--os.pt`)
   assert.equal((await verdict(page)).rule, 'torch-global')
-  assert.match(await page.textContent('#verdict'), /Do not load it/)
+  assert.match(await page.textContent('#verdict'), /Do not load the file/)
 })
 
 await test('a file of no format that is known is told which are read', async () => {

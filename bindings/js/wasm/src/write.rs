@@ -14,10 +14,10 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use zten::attributes::Value;
 use zten::finding::{Finding, Verdict};
 use zten::formats::write::{
-    Array, ArrayList as _, DeclaredArrays, Draft, Failure, Inexpressible, Settings, Subject,
+    Array, ArrayList as _, DeclaredArrays, Draft, Inexpressible, Settings, Subject, WriteFailure,
     WrittenFormat, written_generation,
 };
-use zten::write::{Encoded, Level, Part, Sink, WriteOptions};
+use zten::write::{ComponentData, Encoded, Level, Sink, WriteOptions};
 use zten::{Error, Writer};
 
 use crate::border::{Answer, Out, answer, input};
@@ -158,9 +158,9 @@ pub fn write_tensor(length: usize) -> u32 {
                 let at = *next;
                 *next = next.saturating_add(1);
                 let written = declared.arrays.get(at).map(|(name, Array { shape, dtype })| {
-                    writer.add(name, shape, Part::of_bytes(*dtype, &bytes))
+                    writer.add(name, shape, ComponentData::of_bytes(*dtype, &bytes))
                 });
-                (Some(at), written.unwrap_or(Ok(())).map_err(Failure::Source))
+                (Some(at), written.unwrap_or(Ok(())).map_err(WriteFailure::Source))
             }
         };
         match written {
@@ -182,9 +182,9 @@ pub fn write_end() -> u32 {
         let (declared, unfinished) = writing.take().ok_or(io::ErrorKind::NotFound)?;
         let ended = match unfinished {
             Unfinished::Draft(draft, mut file) => {
-                draft.finish(&declared, &mut file.0).map_err(Failure::Output)
+                draft.finish(&declared, &mut file.0).map_err(WriteFailure::Output)
             }
-            Unfinished::ZTensor(writer, _) => writer.finish().map_err(Failure::Source),
+            Unfinished::ZTensor(writer, _) => writer.finish().map_err(WriteFailure::Source),
         };
         ended.or_else(|failure| failed(failure, None, out))
     })
@@ -243,7 +243,7 @@ fn begin(
     declared: &DeclaredArrays,
     format: WrittenFormat,
     options: &WriteOptions,
-) -> Result<Unfinished, Failure<Error>> {
+) -> Result<Unfinished, WriteFailure<Error>> {
     let mut file = Buffered(BufWriter::with_capacity(1 << 16, NewFile::default()));
     if format != WrittenFormat::ZTensor {
         let draft = Draft::begin(format, declared, &mut file.0, Settings::default())?;
@@ -255,7 +255,7 @@ fn begin(
         }
         Ok(writer)
     });
-    Ok(Unfinished::ZTensor(Box::new(begun.map_err(Failure::Source)?), 0))
+    Ok(Unfinished::ZTensor(Box::new(begun.map_err(WriteFailure::Source)?), 0))
 }
 
 /// Writes the next array of `draft`, whose elements are `bytes`.
@@ -264,7 +264,7 @@ fn write_array(
     declared: &DeclaredArrays,
     bytes: &[u8],
     Buffered(file): &mut Buffered,
-) -> Result<(), Failure<Error>> {
+) -> Result<(), WriteFailure<Error>> {
     draft.begin_array(declared, file)?;
     draft.write(bytes, file)?;
     Ok(draft.end_array(file)?)
@@ -274,12 +274,14 @@ fn write_array(
 ///
 /// # Errors
 /// `failure` is that memory ran out, or writing to `out` failed.
-fn failed(failure: Failure<Error>, tensor: Option<&str>, out: &mut Answer) -> io::Result<()> {
+fn failed(failure: WriteFailure<Error>, tensor: Option<&str>, out: &mut Answer) -> io::Result<()> {
     let mut finding = match failure {
-        Failure::Source(error) => Finding::from_error(&error),
-        Failure::Output(error) if error.kind() == io::ErrorKind::OutOfMemory => return Err(error),
-        Failure::Output(error) => Finding::new(Verdict::Error, error.to_string()),
-        Failure::Inexpressible(Inexpressible { subject, sentence }) => {
+        WriteFailure::Source(error) => Finding::from_error(&error),
+        WriteFailure::Output(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            return Err(error);
+        }
+        WriteFailure::Output(error) => Finding::new(Verdict::Error, error.to_string()),
+        WriteFailure::Inexpressible(Inexpressible { subject, sentence }) => {
             let finding = Finding::new(Verdict::Unsupported, sentence);
             match subject {
                 Subject::Tensor(name) => Finding { object: Some(name), ..finding },

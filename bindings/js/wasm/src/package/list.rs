@@ -11,7 +11,7 @@ use zten::conventions::Convention;
 use zten::finding::{Finding, format_name};
 use zten::json::{Integer, List, to_writer};
 use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
-use zten_report::archive::Object;
+use zten_report::archive::DescribedObject;
 use zten_report::check::Note;
 use zten_report::notation::version;
 
@@ -75,7 +75,7 @@ pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Resu
 /// An object in a list for the host, with what the host needs to know to read its components.
 #[derive(Serialize)]
 struct Listed<'a> {
-    object: Object<'a, false>,
+    object: DescribedObject<'a, false>,
     /// True if validating each component by itself validates the object: no rule relates two components.
     independent: bool,
     components: Vec<Reading>,
@@ -89,7 +89,7 @@ impl<'a> Listed<'a> {
             _ => false,
         };
         let components = tensor.components().map(|one| Reading::new(&one)).collect();
-        Self { object: Object(tensor), independent, components }
+        Self { object: DescribedObject(tensor), independent, components }
     }
 }
 
