@@ -194,7 +194,8 @@ fn code_chunks<'a>(
     let zeros = group.zeros.map(|zeros| others.read(&zeros));
     let converter = group.converter(scales, zeros.transpose()?, &CodeStart::default())?;
     let data = match range {
-        // An empty range needs no codes. For any other, the file does not give a size, so that it is read from its beginning.
+        // An empty range needs no codes. For another range, there is no part if the file does not give the number of scales: then
+        // all codes are read.
         Some(range) if range.is_empty() => Pieces::part(&group.data, 0..0)?,
         _ => Pieces::whole(&group.data)?,
     };

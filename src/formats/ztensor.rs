@@ -239,8 +239,9 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Returns whether the generation defines the `type` of this name for elements that are stored as this storage type.
-    /// Logical types on their own storage type do not count: 1.2 keeps the types of 2 in this way.
+    /// Returns whether a `type` that is unknown in the source would get another meaning in this generation: `name` is a logical type
+    /// that is stored as another type than `storage`, or the name of the storage type itself. A logical type that is stored as
+    /// `storage` does not count, because it keeps its meaning: a file of 1.2 can hold such a `type` of 2, which 2 then takes back.
     pub(crate) fn knows_type(&self, name: &str, storage: StorageType) -> bool {
         let logical = (self.logical_type)(name.as_bytes());
         let plain = if self.bool_is_type { StorageType::Bool } else { storage };

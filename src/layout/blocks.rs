@@ -253,7 +253,8 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
         // `line` counts the positions along the axis, through all outer dimensions.
         let (line, column) = (element.checked_div(stride), element.checked_rem(stride));
         let row = line.and_then(|line| line.checked_rem(size)).unwrap_or_default();
-        // An offset that memory cannot have makes every value NaN, and no other scale is used.
+        // An index of a scale that does not fit in a `usize` becomes `usize::MAX`. No scale has this index, so every value becomes NaN,
+        // and no wrong scale is used.
         let first = blocks.first_scale(element).and_then(|first| first.checked_sub(known));
         let first = first.and_then(|first| usize::try_from(first).ok()).unwrap_or(usize::MAX);
         let left = blocks.elements.saturating_sub(element);

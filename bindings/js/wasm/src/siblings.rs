@@ -49,7 +49,7 @@ impl Siblings {
         #[derive(Serialize)]
         struct Asked<'a> {
             name: &'a str,
-            /// The name with escaped control and invisible characters, for display.
+            /// The name of the sibling file that the host has to look for, with control and invisible characters escaped, for display.
             shown: String,
             /// What follows the name of this instance's file, without its suffix; `None` if the name is not derived from that.
             suffix: Option<String>,

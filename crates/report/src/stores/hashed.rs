@@ -135,7 +135,8 @@ impl<S: ReadAt> ReadAt for Hashed<S> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.source.read_at(offset, buffer)?;
         let state = &mut *self.lock();
-        // While a file is opened, what is skipped may be all of its data, which is read later.
+        // Bytes that a read skips are hashed at once only after `in_order` was called. While a file is opened, the skipped bytes may be
+        // all of its data, which would then be read twice.
         if state.is_in_order {
             self.hash_up_to(state, offset)?;
         }
