@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use zten::{Error, Limits, OpenOptions, ReadAt};
 
-/// A file that stands for a remote one: each read is a request for a range. `requests` counts them.
+/// A local file that plays the part of a remote file. Each read counts as one request for a range of bytes, and `requests` is the
+/// number of these requests.
 struct Remote {
     file: File,
     requests: AtomicU64,

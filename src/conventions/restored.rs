@@ -7,8 +7,8 @@ use crate::error::OutOfMemory;
 use crate::index::Layout;
 use crate::manifest::Tensor;
 
-/// Objects of an archive, in which each composite object is replaced by the tensors that it was made of. Files of formats other than
-/// zTensor are written from these arrays.
+/// The arrays of a new safetensors, `.npy` or `.npz` file that is written from an archive of zTensor: an array for each object of the
+/// archive, except that a composite object becomes the tensors that it was made of.
 #[derive(Debug)]
 pub struct Restored<'a> {
     arrays: Vec<Item>,

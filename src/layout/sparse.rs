@@ -127,8 +127,8 @@ impl<'a> Csr<'a> {
     }
 
     /// Fills `dense` with the matrix in row-major order, with zeros (`false`) in cells without an entry. Entries are
-    /// written in the order in which they are stored, so the last entry of a repeated cell stays, while SciPy adds
-    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated.
+    /// written in the order in which they are stored. If several entries are for the same cell, the cell gets the value of the last
+    /// one; SciPy, in contrast, adds the values of these entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated.
     ///
     /// # Errors
     /// The errors of [`by_row`](Self::by_row); [`Misuse::Buffer`] if the length of `dense` is not rows × columns.
@@ -384,8 +384,8 @@ impl<'a> Coo<'a> {
     }
 
     /// Fills `dense` with the tensor in row-major order, with zeros (`false`) in cells without an entry. Entries are
-    /// written in the order in which they are stored, so the last entry of a repeated cell stays, while SciPy adds
-    /// such entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated. Takes 8 bytes of
+    /// written in the order in which they are stored. If several entries are for the same cell, the cell gets the value of the last
+    /// one; SciPy, in contrast, adds the values of these entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated. Takes 8 bytes of
     /// memory for each dimension.
     ///
     /// # Errors

@@ -76,8 +76,8 @@ fn chunks_of_a_slice_are_not_copied() {
     assert_eq!(content.next_chunk().unwrap(), None);
 }
 
-/// The decoder decodes exactly as many bytes as the limit allows, whether the manifest or only the zstd frame gives the decoded
-/// size.
+/// Content whose decoded size is equal to the limit is decoded, and one byte more is an error. This holds if the manifest gives the
+/// decoded size, and if only the zstd frame gives it.
 #[cfg(feature = "zstd")]
 #[test]
 fn content_up_to_the_limit_is_decoded() {

@@ -293,7 +293,8 @@ impl ResultTensor<'_> {
 
 /// The tensors of a model to which patches are applied.
 struct Plan<'a> {
-    /// The tensors in the order of the model; `None` for those that a patch removed.
+    /// The tensors of the model, followed by those that patches add. A tensor that a patch removes becomes `None`, so that the indices of
+    /// the other tensors stay as they are.
     slots: Vec<Option<ResultTensor<'a>>>,
     /// For each tensor name, the index in `slots` of the tensor.
     names: HashMap<&'a str, usize>,

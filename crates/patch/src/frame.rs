@@ -162,7 +162,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Creates a cursor at `next`, from where on the component has as many bytes in each stream as `lengths` says.
+    /// Creates a cursor for a component. `next` has the position in each stream at which the bytes of the component begin, and `lengths`
+    /// has the number of these bytes.
     pub(crate) fn new(next: Positions, lengths: Positions) -> Self {
         let mut end = next;
         for (end, length) in end.iter_mut().zip(lengths) {

@@ -184,7 +184,7 @@ fn bytes_of_shards_raise_the_limit_on_decoded_bytes() {
             assert_eq!(root.err().and_then(rule), Some("limit-decoded-total"));
             continue;
         };
-        // Appending to the root allows as many decoded bytes.
+        // A writer that appends to the root knows the shard from the root, so the bytes of the shard raise its limit, too.
         let archive = Archive::from_bytes(&root).unwrap();
         let mut more =
             Writer::append(Vec::new(), archive.manifest(), &settings().limits(limits)).unwrap();

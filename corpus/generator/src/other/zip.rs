@@ -1,4 +1,4 @@
-//! Writers of zip archives, with as many features as NumPy uses.
+//! Writes zip archives with the features that NumPy uses, and with wrong headers on request.
 
 /// A member, with the claims of its headers.
 #[derive(Clone, Debug)]

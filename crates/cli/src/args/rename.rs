@@ -37,7 +37,8 @@ impl Work {
     /// The additional work for each byte of a name. It keeps the total time linear in the length of the names.
     const PER_BYTE: u64 = 64;
 
-    /// Creates the allowance of a file of which no name has been added: [`Self::BASE`] bytes.
+    /// Returns the work that is allowed before the names of a file are known: [`Self::BASE`] bytes. [`add`](Self::add) increases it for
+    /// each name.
     pub(crate) fn new() -> Self {
         Self(Self::BASE)
     }

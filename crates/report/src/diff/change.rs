@@ -17,7 +17,7 @@ use crate::digests::{is_blocks, layout};
 use crate::sums::Sum;
 use crate::text::{element, format, shape};
 
-/// The largest number of components and of attributes that one line of output lists.
+/// A line of output about a changed object lists at most this number of components, and at most this number of attributes.
 const LISTED: usize = 16;
 
 /// A value in the old file, and the one in the new file.
