@@ -293,8 +293,8 @@ impl ResultTensor<'_> {
 
 /// The tensors of a model to which patches are applied.
 struct Plan<'a> {
-    /// The tensors of the model, followed by those that patches add. A tensor that a patch removes becomes `None`, so that the indices of
-    /// the other tensors stay as they are.
+    /// The tensors of the model to which the patches so far lead, in the order of that model. While a patch is applied, a tensor that it
+    /// removes becomes `None`, so that the indices of the other tensors stay as they are.
     slots: Vec<Option<ResultTensor<'a>>>,
     /// For each tensor name, the index in `slots` of the tensor.
     names: HashMap<&'a str, usize>,
