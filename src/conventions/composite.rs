@@ -664,9 +664,9 @@ impl<'a> Tensor<'a> {
         (is_one && facts.rows > 0 && facts.size > 0).then_some((facts, tensors))
     }
 
-    /// Returns where the content of one of the tensors that this object replaces comes from: a component of this object, or numbers
-    /// that follow from the group size or the shape. `role` is the role of the tensor in its group. Returns `None` if this object cannot
-    /// give a tensor of this dtype and shape.
+    /// This object replaces several tensors. Returns the source of the content of the tensor with the role `role` among them: a component
+    /// of this object, or numbers that are computed from the number of codes that share a scale, or from the shape. Returns `None` if this
+    /// object cannot give a tensor of this dtype and shape.
     fn content(
         &self,
         facts: &Facts,

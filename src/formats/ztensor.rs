@@ -51,7 +51,7 @@ pub(crate) struct Objects<'m> {
 enum Root<'m> {
     V1(v1::RootReader<'m>),
     V2(v2::RootReader<'m>),
-    /// All fields have been read, or there are no such fields: the manifest is of 0.1, or is empty as in a data shard.
+    /// No field is left to read. A manifest of 0.1 has no such fields, and the manifest of a data shard is empty.
     Read,
 }
 

@@ -48,7 +48,7 @@ pub(crate) enum TextIn {
     Held,
     /// The texts are in this range of the held bytes, which are the whole file.
     File(Range<usize>),
-    /// The texts are in these bytes, which the parser of another format has kept. The held bytes are the whole file.
+    /// The texts are in this buffer, which the parser of another format has filled. The held bytes are the whole file.
     Own(Vec<u8>),
 }
 

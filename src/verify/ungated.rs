@@ -8,7 +8,7 @@ use crate::manifest::{Component, ManifestRef, Tensor};
 #[derive(Debug, Default)]
 pub(crate) struct Gate(());
 
-/// The notes of a check. A check without the feature `dequantize` makes no notes.
+/// The notes that a check makes. It holds nothing, because a check makes no notes without the feature `dequantize` of this crate.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(());
 

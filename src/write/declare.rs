@@ -90,7 +90,7 @@ pub struct BlobInShard<'a> {
 pub struct ShardRecord {
     /// The size of the shard in bytes: 48 or more.
     pub size: u64,
-    /// The digest of all bytes of the shard, by an algorithm that 2 knows.
+    /// The digest of all bytes of the shard. Its algorithm must be one that generation 2 defines.
     pub digest: Digest<'static>,
 }
 

@@ -103,7 +103,8 @@ impl<S: Sink> Writer<S> {
         Self::behind(manifest.edits_at(), sink, manifest.parts(), settings)
     }
 
-    /// Continues a file whose bytes before the offset `position` are kept, among them the blobs of `manifest`.
+    /// Creates a writer that continues a file at the offset `position`. The bytes before this offset stay as they are, and contain the
+    /// blobs that `manifest` lists.
     fn behind(
         position: u64,
         sink: S,

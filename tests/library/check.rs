@@ -83,7 +83,8 @@ fn open(kinds: &[Kind], limits: Limits) -> Archive<InMemory<Vec<u8>>> {
     OpenOptions::default().limits(limits).from_bytes(file(kinds)).unwrap()
 }
 
-/// Returns the rule and the object of the error that decides the verdict.
+/// Returns the id of the rule that decides the verdict, and the ordinal of the object that breaks it, if the error is about an object.
+/// Returns `None` if the report has no error.
 fn fault(report: &Report<'_>) -> Option<(&'static str, Option<u32>)> {
     let fault = report.fault()?;
     Some((fault.error().rule().unwrap_or("none"), fault.object()))

@@ -8,7 +8,7 @@ use zten_testkit::sample::least;
 use zten_testkit::{Accepted, Expected, Reject, accepted, accepted_v2, check, corpus, is_lax};
 use zten_testkit::{open_in_steps, open_ztensor, read, reject_index, reject_index_v2, sharded};
 
-/// Returns every rejected file.
+/// Returns all files of the corpus that zten must reject.
 fn rejected() -> impl Iterator<Item = Reject> {
     reject_index().chain(reject_index_v2())
 }

@@ -14,8 +14,8 @@ fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
     (info.bytes_max, result.unwrap())
 }
 
-/// Opens a file, and checks its heap against the bound for any input. The heap for the footer, which the test makes, is not
-/// counted.
+/// Opens a file, and checks that opening takes no more heap than the bound that holds for any input. Returns the largest heap in
+/// bytes, and the result of opening.
 fn bounded(file: &File, what: &str) -> (u64, Result<(), zten::Error>) {
     let (peak, opened) = peak(|| file.open().map(drop));
     let bound = heap_bound(file.manifest.len() as u64);
@@ -81,7 +81,7 @@ fn unsorted_names_and_blobs_are_bounded() {
     }
 }
 
-/// If the names are sorted and the blobs come in order, no memory is needed to check their order.
+/// To find duplicate names and overlapping blobs, opening sorts them. If the file has them in ascending order, this takes no memory.
 #[test]
 fn sorted_names_and_blobs_need_only_the_index() {
     let mut names = generate::names(10_000);

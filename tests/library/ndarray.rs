@@ -25,7 +25,8 @@ struct Seen {
     empty: usize,
 }
 
-/// Checks that the borrowed array has the shape and the elements of the object, in row-major order.
+/// Borrows the tensor `dense` as an array, and checks that the array has the shape of the tensor and its elements in row-major order.
+/// Counts the array in `seen`. Does nothing if the elements are not of the type `T`.
 fn same<T: Element + std::fmt::Debug>(dense: &Tensor<'_>, seen: &mut Seen) {
     let Ok(array) = dense.array::<T>() else { return };
     let shape: Vec<u64> = dense.shape().to_vec();

@@ -94,7 +94,8 @@ impl Enforced {
         mismatch(missing.map(|entry| (Difference::Missing, entry)))
     }
 
-    /// Compares the digest of `component`, whose decoded bytes are `bytes`, with the list. Fails if they differ.
+    /// Computes the digest of `bytes`, the decoded bytes of `component`, and compares it with the digest that the list of the caller has
+    /// for the component. Fails if they differ.
     pub(crate) fn compare(
         &self,
         component: &Component<'_>,

@@ -39,7 +39,7 @@ pub(crate) enum GivenModel<'py> {
     File(Bound<'py, PyAny>),
 }
 
-/// The old or the new model of a patch: an open file, or arrays of Python whose names and shapes are known.
+/// The old or the new model of a patch: an open file, or NumPy arrays whose names and shapes are known.
 enum Side<'py> {
     File(Box<Open>, Option<PathBuf>),
     Arrays { list: DeclaredArrays, held: Vec<Option<PyReadonlyArray1<'py, u8>>>, fetch: Py<PyAny> },
@@ -154,7 +154,7 @@ impl Detached<'_> {
 struct Memory<'a> {
     slices: Vec<Option<&'a [u8]>>,
     fetch: Py<PyAny>,
-    /// The number and the bytes of the array that `fetch` returned last.
+    /// The array that `fetch` returned last: its index in the list of arrays, and its bytes.
     fetched: Mutex<Option<(usize, Py<PyArray1<u8>>)>>,
 }
 

@@ -255,8 +255,8 @@ fn accepted(generation: &'static str, why: Option<&str>) -> Entry {
     }
 }
 
-/// Returns the generation of a valid file before generation 2: by its magic, its version and, if the version is spelled
-/// differently, its name.
+/// Returns the generation of a valid file that is older than generation 2. The magic and the version in the manifest tell the
+/// generation. If the version is not encoded in the usual way, the name of the file tells it.
 fn generation(name: &str, bytes: &[u8]) -> &'static str {
     if bytes.starts_with(file::MAGIC_V0) {
         return "0.1";

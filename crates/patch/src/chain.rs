@@ -403,7 +403,7 @@ fn missing(name: &str, changes: &str) -> Error {
     broken(&PATCH_BASE, format!("the model has no tensor {quoted}, which the patch {changes}"))
 }
 
-/// Checks that the component of `change` has the type and shape that it had when the patch was made.
+/// Checks that the component of the tensor `slot` that `change` changes has the type and the shape that it had when the patch was made.
 fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let Some(component) = slot.tensor.component(change.role) else {
         let role = zten::escape::quoted(change.role);

@@ -33,7 +33,7 @@ impl PatchFailure {
         }
     }
 
-    /// Converts the failure of a writer whose arrays come from a chain of patches.
+    /// Converts the failure of a writer into a failure of patches. The writer wrote arrays that a chain of patches produced.
     pub(crate) fn of_writer(failure: write::WriteFailure<Self>) -> Self {
         match failure {
             write::WriteFailure::Source(failure) => failure,

@@ -43,7 +43,7 @@ struct Ahead {
     next: usize,
     /// The index of the planned block at which fetching ahead stops, because other files are read before it.
     end: usize,
-    /// The offset in the file of each planned block, with the index of the block in `plan`, sorted by offsets.
+    /// For each planned block, its offset in the file and its index in `plan`, sorted by the offset.
     by_start: Vec<(u64, usize)>,
     /// For each planned block, whether fetching it has begun.
     begun: Vec<bool>,

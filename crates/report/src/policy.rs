@@ -502,7 +502,7 @@ impl Policy {
     }
 }
 
-/// Returns the note, which a policy denies, as an error.
+/// Turns a note into an error, for a policy that denies notes of this rule.
 pub fn to_error(mut note: Finding) -> Finding {
     note.verdict = Verdict::Invalid;
     note.sentence.push_str(": the policy makes this note an error");

@@ -76,7 +76,7 @@ impl fmt::Display for Layer {
 pub struct Report {
     /// The layer that leaves the process no capabilities, and no terminal as standard input.
     pub privileges: Layer,
-    /// The layer that denies opening files, using TCP ports and reaching other processes.
+    /// The layer that keeps the process from opening files, from using TCP ports, and from reaching other processes.
     pub landlock: Layer,
     /// The layer that allows only the system calls in the table [`calls()`].
     pub seccomp: Layer,

@@ -76,7 +76,7 @@ pub enum Checked {
 pub struct Service {
     pool: Pool,
     policy: Option<Box<Policy>>,
-    /// The policy as the workers get it with each job: serialized by `postcard`, or empty.
+    /// The bytes that are sent to a worker with each job: the policy, serialized by `postcard`. Empty without a policy.
     argument: Vec<u8>,
 }
 

@@ -144,7 +144,7 @@ struct Tensors<'t, 'c, 'p, 'o> {
     is_complete: bool,
 }
 
-/// The description of a tensor that is passed to the builder of the index.
+/// Describes one tensor to the builder of the index.
 struct Described<'d> {
     name: &'d str,
     shape: &'d [u64],

@@ -51,7 +51,7 @@ macro_rules! table {
                 match self { $( Self::$slot => $key, )+ }
             }
 
-            /// Returns the key in the form in which `Field::find` takes it.
+            /// Returns the key as a `Field`, which finds the key in a map.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are looked up again")]
             pub(crate) const fn field(self) -> $crate::formats::ztensor::Field {
                 $crate::formats::ztensor::Field(self.as_str())

@@ -270,7 +270,8 @@ fn claims_allocate_nothing() {
     }
 }
 
-/// Verifying a shard takes as much heap as `docs/limits.md` says, for many parts without digests as for one large part.
+/// Verifying a shard takes no more heap than `docs/limits.md` states. This holds for a shard with many parts that have no digests,
+/// and for a shard with one large part.
 #[test]
 fn verifying_shards_is_bounded() {
     use zten_corpus::cbor::{fields, text as name, uint};

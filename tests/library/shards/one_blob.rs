@@ -6,7 +6,7 @@ use zten_corpus::v2::{FileV2, file, object, part};
 
 use super::*;
 
-/// The length of the blob from its first tensor on, in bytes.
+/// The number of bytes from the start of the first tensor in the blob to the end of the blob.
 const LENGTH: usize = 700_000;
 
 /// The tensors `t0` to `t3`, each in its own shard: the first byte in the blob, and the length. Some ranges overlap, some are

@@ -17,7 +17,7 @@ pub fn global(module: &str, name: &str) -> Vec<u8> {
     format!("c{module}\n{name}\n").into_bytes()
 }
 
-/// Returns a tuple.
+/// Returns the instructions of a pickle that make a tuple. `items` are the instructions that make its items.
 pub fn tuple(items: &[Vec<u8>]) -> Vec<u8> {
     [&b"("[..], &items.concat(), b"t"].concat()
 }

@@ -13,7 +13,7 @@ use zten::number::{Fp8, NumberKind};
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
 
-/// The number of bytes to read of each of the two files before their elements are compared.
+/// Two files are compared piece by piece. This is the number of bytes that are read from each file for one piece.
 const PIECE: usize = 64 << 10;
 /// 2^53. An `f64` cannot represent every integer above this number.
 const EXACT: f64 = 9_007_199_254_740_992.0;

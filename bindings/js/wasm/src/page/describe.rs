@@ -30,7 +30,7 @@ pub(super) struct Noted {
     object: Option<String>,
     shard: Option<String>,
     offset: Option<u64>,
-    /// The number of further places in the file that have the same note.
+    /// The number of other places in the file that have the same note, in addition to the place that this note gives.
     more: u64,
     advice: Option<&'static str>,
 }

@@ -40,7 +40,7 @@ fn values_of_a_part_are_returned() {
     }
 }
 
-/// Returns the text of a float, as the page shows it.
+/// Formats a float as text, as the web page that checks files shows it.
 fn text(value: f32) -> String {
     let mut text = Vec::new();
     let kind = NumberKind::Plain(zten::element::StorageType::F32);

@@ -451,7 +451,7 @@ fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     ]
 }
 
-/// Returns a dictionary with keys of every kind.
+/// Returns the instructions of a pickle that make a dictionary with keys of every supported type.
 fn keys() -> Vec<u8> {
     let keys: [Vec<u8>; 8] = [
         text("text"),
