@@ -1,4 +1,4 @@
-//! GGUF, versions 2 and 3: metadata, a list of tensors, and their data.
+//! Reading of GGUF files of versions 2 and 3: the metadata, the list of tensors, and the data of the tensors.
 
 #[cfg_attr(
     not(feature = "dequantize"),
@@ -39,10 +39,10 @@ use types::Type;
 
 pub(super) use split::{FirstName, Split};
 
-/// The first bytes of GGUF files.
+/// The magic: the first bytes of GGUF files.
 pub(super) const MAGIC: &[u8] = b"GGUF";
-/// The number of bytes of a file that are read first, after the few bytes that tell the format. This is half of the memory that
-/// opening may take in addition to a multiple of the header.
+/// The number of bytes of a file that are read first to parse the header, besides the few bytes that tell the format. It is
+/// half of the 64 KiB of memory that opening may take in addition to a multiple of the header.
 const FIRST: u64 = 32 << 10;
 
 /// GGUF as a file format: its name, and the rules that are checked while the index of its tensors is built and read.
@@ -58,7 +58,7 @@ static GGUF: FileFormat = FileFormat::new(
     },
 );
 
-/// Reads and parses the header of a file of `length` bytes.
+/// Reads and parses the header of a GGUF file of `length` bytes, and returns the archive.
 fn archive<'s>(
     source: &'s dyn ReadAt,
     length: u64,
@@ -87,9 +87,10 @@ pub(crate) fn open(
 /// be read.
 type Attempt<T> = Result<Option<T>, FormatError>;
 
-/// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the file. Without
-/// tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the file, which has `length`
-/// bytes. Returns `None` if a tensor has a type that zten does not read, because the header does not tell the length of its data.
+/// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the
+/// file. Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the
+/// file, which has `length` bytes. Returns `None` if a tensor has a type that zten does not read, because the header does
+/// not tell the length of its data.
 pub(crate) fn data_end(
     source: &dyn ReadAt,
     length: u64,
@@ -113,7 +114,7 @@ pub(crate) fn data_end(
     })
 }
 
-/// A GGUF file whose header is being read.
+/// A GGUF file whose header is being read: its source, length and options.
 struct File<'f> {
     source: &'f dyn ReadAt,
     length: u64,
@@ -130,7 +131,9 @@ impl File<'_> {
     ) -> Result<T, FormatError> {
         if let Some(bytes) = in_memory(self.source, self.length) {
             let parsed = parse(bytes)?;
-            return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
+            return parsed.ok_or_else(|| {
+                FormatError::internal("a GGUF header extends beyond the end of its file")
+            });
         }
         loop {
             if let Some(parsed) = parse(&start)? {
@@ -140,7 +143,7 @@ impl File<'_> {
             let most = Input::new(&start, self.length, self.options.limit()).end();
             let end = FIRST.max(there.saturating_mul(2)).min(most);
             if end <= there {
-                return Err(FormatError::internal("a header goes on behind its end"));
+                return Err(FormatError::internal("a GGUF header extends beyond its own end"));
             }
             self.source.append_range(there..end, &mut start)?;
         }

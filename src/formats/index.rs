@@ -61,8 +61,8 @@ pub(crate) struct Index {
     _feature: Feature,
 }
 
-/// A value that exists only with the feature `parts`. Without the feature no [`Index`] can be created, so the compiler removes
-/// the code that takes an index.
+/// The type of a field of [`Index`] that has a value only with the feature `parts`. Without the feature no index can be
+/// created, so the compiler removes the code that takes an index.
 #[cfg(feature = "parts")]
 type Feature = ();
 #[cfg(not(feature = "parts"))]
@@ -77,7 +77,7 @@ impl Index {
     /// Reads and parses an index of `length` bytes.
     ///
     /// # Errors
-    /// The index cannot be read, is longer than it may be, or breaks a rule.
+    /// The index cannot be read, exceeds a limit, or breaks a rule.
     pub(crate) fn read(
         source: &dyn ReadAt,
         length: u64,
@@ -129,7 +129,7 @@ impl Index {
         for part in parts {
             ordered.push((*part, builder.file(part.name, part.length).map_err(format_error)?));
         }
-        // Tensors come in the order of the names of their files.
+        // The tensors of the archive are in the order of the names of their files.
         ordered.sort_unstable_by_key(|(part, _)| part.name);
         let weights = &weights;
         let (selected, whole, unselected) = Default::default();
@@ -188,7 +188,7 @@ fn torch_archive<'s>(
     Ok((archive, metadata))
 }
 
-/// The total number of bytes, and of elements, of several tensors.
+/// The total size of several tensors: their number of bytes and their number of elements.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     bytes: u64,
@@ -196,7 +196,7 @@ struct Size {
 }
 
 impl Size {
-    /// Adds the size of a tensor of the given shape and number of bytes.
+    /// Adds the size of a tensor with the dimensions `shape` and `bytes` bytes.
     fn add(&mut self, shape: &[u64], bytes: u64) {
         let elements = shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size));
         self.elements = self.elements.saturating_add(elements);
@@ -204,7 +204,7 @@ impl Size {
     }
 }
 
-/// The tensors and metadata that have been found in the files so far.
+/// The tensors and metadata that have been found in the files of an index so far.
 struct All<'o> {
     builder: Builder<'o>,
     weights: &'o Weights,

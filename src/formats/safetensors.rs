@@ -32,12 +32,12 @@ use entries::{Entries, METADATA, TensorEntry};
 const HEADER: u64 = 100_000_000;
 /// The width in bytes of the length field before the header.
 const LENGTH: u64 = 8;
-/// The same width as [`LENGTH`].
+/// The width in bytes of the length field before the header, as a `usize`: [`LENGTH`] is a `u64`.
 const LENGTH_BYTES: usize = 8;
 /// The width of the widest element in bytes.
 const WIDEST: u64 = 16;
 
-/// The rules that are checked after the header has been parsed.
+/// The rules of safetensors files that are checked while the index of tensors is built and while tensors are read.
 pub(crate) const RULES: Rules = Rules {
     duplicate_name: Rule::SafetensorsDuplicateName.row(),
     bool_value: Some(Rule::TensorBoolValue.row()),
@@ -49,7 +49,8 @@ pub(crate) const RULES: Rules = Rules {
 /// The safetensors format: its name, and the rules that are checked while the index of its tensors is built and read.
 static SAFETENSORS: FileFormat = FileFormat::new("safetensors", Blobs::Disjoint, RULES);
 
-/// Returns the header of a file of `length` bytes that begins with `start`.
+/// Returns the header, without its length field, of a file of `length` bytes that begins with `start`. `start` must contain
+/// the header.
 fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], FormatError> {
     let end = usize::try_from(header_end(start, length, limits)?).ok();
     let header = end.and_then(|end| start.get(LENGTH_BYTES..end));
@@ -81,7 +82,7 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatE
     Ok(end)
 }
 
-/// Extends `start`, the first bytes of a source of `length` bytes, to the end of the header.
+/// Reads further bytes of a source of `length` bytes into `start`, its first bytes, up to the end of the header.
 fn read(
     source: &dyn ReadAt,
     length: u64,
@@ -120,9 +121,9 @@ pub(crate) fn open(
     finish(builder)
 }
 
-/// Returns the offset at which the data of the last tensor ends in the safetensors file `source`, counted from the start of the file.
-/// Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the file, which has
-/// `length` bytes.
+/// Returns the offset at which the data of the last tensor ends in the safetensors file `source`, counted from the start of
+/// the file. Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of
+/// the file, which has `length` bytes.
 pub(crate) fn data_end(
     source: &dyn ReadAt,
     length: u64,
@@ -201,7 +202,7 @@ fn parse<'o>(
     Ok((builder, metadata))
 }
 
-/// Returns the tensor of `entry` with the given components.
+/// Returns the description of the tensor in `entry`, an entry of the header, for the builder of the index.
 fn object<'a>(entry: &TensorEntry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
     let TensorEntry { name, shape, name_at, .. } = *entry;
     RawObject {
@@ -215,9 +216,9 @@ fn object<'a>(entry: &TensorEntry<'a>, components: &'a [RawComponent<'a>]) -> Ra
     }
 }
 
-/// Returns whether the elements of `entry` begin in the file at a multiple of their width. `data` is the offset of the file's
-/// data. For a complex number the width of its parts counts, because compilers align complex numbers so. A tensor without
-/// elements is aligned.
+/// Returns whether the elements of the tensor in `entry` begin in the file at a multiple of their width. `data` is the
+/// offset of the file's data. For a complex number the width of its parts counts, because compilers align complex numbers
+/// so. A tensor without elements is aligned.
 fn is_aligned(entry: &TensorEntry<'_>, data: u64) -> bool {
     let (begin, end) = entry.data_offsets;
     let width = match entry.kind {
@@ -227,7 +228,7 @@ fn is_aligned(entry: &TensorEntry<'_>, data: u64) -> bool {
     begin == end || data.saturating_add(begin).is_multiple_of(width.into())
 }
 
-/// Returns the only component of `entry` in a file whose data begins at offset `data`.
+/// Returns the only component of the tensor in `entry`, in a file in which the data of tensors begins at offset `data`.
 fn component(entry: &TensorEntry<'_>, data: u64) -> RawComponent<'static> {
     let (begin, end) = entry.data_offsets;
     let (storage, logical) = match entry.kind {
@@ -238,7 +239,7 @@ fn component(entry: &TensorEntry<'_>, data: u64) -> RawComponent<'static> {
     RawComponent { logical, ..RawComponent::raw(storage, offset, length) }
 }
 
-/// Returns the length of the data of `entry` in bytes, after checking that its shape and dtype need this length.
+/// Checks that `data_offsets` in `entry` enclose as many bytes as the shape and the dtype need, and returns this number of bytes.
 fn data_length(entry: &TensorEntry<'_>) -> Result<u64, FormatError> {
     let (begin, end) = entry.data_offsets;
     let needed = entry.kind.bytes(entry.shape);
@@ -334,12 +335,12 @@ fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), 
     finish(builder).map(drop)
 }
 
-/// Completes the index of `builder`, and returns the parsed header.
+/// Completes the index of `builder`, and returns the parsed header. Two tensors with the same name are an error.
 fn finish(builder: Builder<'_>) -> Result<Parsed, FormatError> {
     builder_error::finish(builder, Rule::SafetensorsDuplicateName)
 }
 
-/// Returns the error for a duplicate key of the metadata.
+/// Returns the error for metadata that has `key` twice.
 fn duplicate_key(key: &str) -> FormatError {
     let key = Short(key);
     let sentence = format_args!("duplicate key {key}");

@@ -39,7 +39,8 @@ pub(crate) struct Objects<'m> {
     container: Container,
     /// The reader of the root's fields around the objects, until all fields have been read.
     root: Root<'m>,
-    /// The objects, while they are read; and the last name, if names must ascend.
+    /// The objects that have not been read yet, and the name of the object that was read last, if names must ascend. `None`
+    /// outside of the list of objects.
     list: Option<OpenList<'m>>,
     last: Input<'m>,
     /// The fields of the root other than the objects, and the bytes after the manifest, once both are known.
@@ -80,8 +81,8 @@ impl<'m> Objects<'m> {
         Ok(Self { container, root, list, last: Input::default(), header, ordinal: 0 })
     }
 
-    /// Parses the next object into `raw`, so that it need not be moved. Returns false at the end of the manifest.
-    /// Fields of the root around the objects are read in between.
+    /// Parses the next object into `raw`, so that the object need not be moved. Returns false at the end of the manifest.
+    /// Fields of the manifest's root before and after the objects are read on the way.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -108,7 +109,7 @@ impl<'m> Objects<'m> {
         }
     }
 
-    /// Reads fields of the root up to the next objects, if there are more.
+    /// Reads fields of the manifest's root up to the list of objects, or up to the end of the root.
     #[inline(never)]
     fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<()> {
         cx.location = Location::NOWHERE;
@@ -181,7 +182,7 @@ pub struct Version {
     pub major: u32,
     /// The minor version. Files of minor version 0 and 1 follow the rules of 1.1, and other files those of 1.2.
     pub minor: u32,
-    /// The third number, if there is one.
+    /// The patch version, the third number; `None` if the version has only two numbers.
     pub patch: Option<u32>,
 }
 
@@ -200,8 +201,8 @@ pub(crate) struct Dialect {
     /// The facts that code uses after a manifest has been parsed.
     pub(crate) facts: FormatFacts,
     pub(crate) nesting: Nesting,
-    /// Returns whether a key is a field of an object. In 0.1, all other keys of an object are its attributes. `None` if
-    /// objects have a field for attributes.
+    /// The function that returns whether a key is a field of an object. In 0.1, all other keys of an object are its
+    /// attributes. `None` if objects have a field for attributes.
     pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
     /// Whether components may be in shards.
     pub(crate) has_shards: bool,
@@ -215,7 +216,7 @@ pub(crate) struct Dialect {
     pub(crate) writing: Option<&'static Writing>,
 }
 
-/// How files of a generation are written.
+/// The form in which files of a generation are written.
 #[derive(Debug)]
 pub(crate) struct Writing {
     pub(crate) generation: Generation,
@@ -230,18 +231,19 @@ pub(crate) struct Writing {
     pub(crate) bool_is_type: bool,
     /// The alignment in bytes of blobs in a canonical file. The first blob begins at this offset.
     pub(crate) canonical_alignment: u64,
-    /// Returns the logical type of this name in the generation.
+    /// The function that returns the logical type that the given name has in the generation; `None` if there is none.
     pub(crate) logical_type: fn(&[u8]) -> Option<LogicalType>,
-    /// Returns the layout of this name in the generation.
+    /// The function that returns the layout that the given name has in the generation.
     pub(crate) format: fn(&[u8]) -> Layout,
-    /// Returns the name of a layout, if the generation has one for it.
+    /// The function that returns the name of a layout in the generation; `None` if the generation does not have the layout.
     pub(crate) format_name: fn(Layout) -> Option<&'static str>,
 }
 
 impl Writing {
-    /// Returns whether a `type` that is unknown in the source would get another meaning in this generation: `name` is a logical type
-    /// that is stored as another type than `storage`, or the name of the storage type itself. A logical type that is stored as
-    /// `storage` does not count, because it keeps its meaning: a file of 1.2 can hold such a `type` of 2, which 2 then takes back.
+    /// Returns whether a `type` that is unknown in the source would get another meaning in this generation: `name` is a
+    /// logical type that is stored as another type than `storage`, or the name of the storage type itself. A logical type
+    /// that is stored as `storage` does not count, because it keeps its meaning: a file of 1.2 can hold such a `type` of 2,
+    /// which 2 then takes back.
     pub(crate) fn knows_type(&self, name: &str, storage: StorageType) -> bool {
         let logical = (self.logical_type)(name.as_bytes());
         let plain = if self.bool_is_type { StorageType::Bool } else { storage };
@@ -288,7 +290,7 @@ pub(crate) enum Blob {
 }
 
 impl Blob {
-    /// Returns whether one of these fields has the key `key`.
+    /// Returns whether a field that tells where the blob lies has the key `key`.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         match self {
             Self::Fields(offset, length) => offset.is(key) || length.is(key),
