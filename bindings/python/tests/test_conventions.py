@@ -150,7 +150,7 @@ def test_only_the_rows_of_a_part_are_read() -> None:
         for index, rows in reads:
             before = source.count
             tensor[index].dequantize()
-            # A row takes 32 bytes of codes and 2 scales.
+            # A row of 64 codes takes 32 bytes of codes and 2 bytes of scales.
             assert source.count - before == rows * 34, index
 
 

@@ -23,7 +23,8 @@ INDICES = (slice(0, 1), slice(None), slice(None, None, -2), ..., (..., slice(1, 
 
 
 def attempt(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Returns the result of a call, or None if the call raises a ``zten.Error``."""
+    """Calls ``call`` with the arguments, and returns its result, or None if the call raises a ``zten.Error``. Any other exception fails
+    the test."""
     try:
         return call(*arguments, **named)
     except zten.Error as error:
@@ -93,7 +94,8 @@ def test_every_file_of_the_corpus_raises_errors_of_the_package_alone() -> None:
 
 
 def unsupported(call: Callable[[], Any], path: Path, name: str) -> str | None:
-    """Returns the rule of the :class:`zten.Unsupported` that ``call`` raises."""
+    """Checks that ``call`` raises :class:`zten.Unsupported` about the object ``name`` of the file at ``path``, and returns the id of its
+    rule."""
     with pytest.raises(zten.Unsupported) as raised:
         call()
     assert (raised.value.file, raised.value.object) == (str(path), name)
@@ -127,7 +129,7 @@ def test_layouts_and_types_that_a_call_does_not_serve(tmp_path: Path) -> None:
             of = "w" if read in (w.scipy, w.dequantize) else "other"
             assert unsupported(read, path, of) == "unsupported-format"
         assert unsupported(file["scalar"].__len__, path, "scalar") == "unsupported-format"
-        # The native module gives the same message.
+        # A direct call of the native module raises the same kind of error as the methods in Python.
         with pytest.raises(zten.Unsupported, match="layout") as raised:
             file._reader.read_slice(list(file).index("other"), [(0, 1)], np.empty(1, np.uint8))
         assert (raised.value.rule, raised.value.object) == ("unsupported-format", "other")
@@ -182,7 +184,7 @@ def test_memory_that_there_is_not_is_a_limit(tmp_path: Path, monkeypatch: pytest
 
 
 class Calling(io.BytesIO):
-    """A file object whose ``read`` calls the package."""
+    """A file object whose ``read`` first calls the function ``call``, with which tests call zten while zten reads the object."""
 
     call: Callable[[], object] | None = None
 
@@ -215,7 +217,7 @@ def test_an_object_that_calls_the_package_as_it_is_read_is_an_error(count: int) 
     assert not thread.is_alive(), "it waits for itself"
     assert len(outcomes) == 20
     assert all("calls zten while it is read" in str(outcome) for outcome in outcomes), outcomes
-    # Without the call, the object can be read.
+    # Once `read` of the object does not call zten any more, the object can be read.
     source.call = None
     assert tensor.numpy().nbytes == 4 * count
 

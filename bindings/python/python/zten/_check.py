@@ -1,4 +1,4 @@
-"""Checking files."""
+"""The functions that check files, and the reports that they return."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Report:
         return self.message if self.file is None else f"{self.file}: {self.message}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fields as a dictionary, by their names."""
+        """Returns the fields of this report as a dictionary, by their names, in which notes are dictionaries too."""
         return asdict(self)
 
 
