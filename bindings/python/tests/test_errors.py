@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import pickle
 import sys
 import threading
 import tracemalloc
@@ -133,6 +134,37 @@ def test_layouts_and_types_that_a_call_does_not_serve(tmp_path: Path) -> None:
         with pytest.raises(zten.Unsupported, match="layout") as raised:
             file._reader.read_slice(list(file).index("other"), [(0, 1)], np.empty(1, np.uint8))
         assert (raised.value.rule, raised.value.object) == ("unsupported-format", "other")
+
+
+def test_errors_have_the_advice_of_the_command_as_a_note(tmp_path: Path) -> None:
+    """The advice that a report has is an attribute of the exception too, and a note, which Python prints below the message. Both survive
+    pickling. An error without advice has no note."""
+    path = tmp_path / "w.zt"
+    zten.numpy.save_file({"w": np.zeros(100, np.float32)}, path)
+    content = bytearray(path.read_bytes())
+    with zten.open(path) as file:
+        content[file["w"].components["data"].offset] ^= 1
+    path.write_bytes(content)
+    report = zten.check(path)
+    assert report.rule == "digest-mismatch" and report.advice
+    with pytest.raises(zten.Invalid) as raised:
+        zten.numpy.load_file(path)
+    for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):
+        assert error.advice == report.advice and error.__notes__ == [report.advice]
+        assert (str(error), error.rule) == (f"{path}: {report.message}", report.rule)
+    with pytest.raises(zten.LimitExceeded) as limited:
+        zten.open(path, limits={"manifest": 8})
+    assert limited.value.advice == zten.explain("limit-manifest").advice
+    unread = corpus.CORPUS / "other/npz/accept"
+    tensors = [(one, name) for one in sorted(unread.iterdir()) for name, tensor in zten.open(one).items() if tensor.state == "unread"]
+    assert tensors
+    for one, name in tensors:
+        with zten.open(one) as file, pytest.raises(zten.Unsupported) as refused:
+            file[name].numpy()
+        assert refused.value.rule is not None and refused.value.advice == zten.explain(refused.value.rule).advice
+    with zten.open(corpus.CORPUS / "accept/1.2.3/dense_all.zt") as file, pytest.raises(zten.MissingTensor) as missing:
+        file["none"]
+    assert missing.value.advice is None and not hasattr(missing.value, "__notes__")
 
 
 def test_without_scipy_a_sparse_tensor_is_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ def test_every_format(suffix: str, target: str, tmp_path: Path) -> None:
     generation: Any = "2" if target == "zt" else None
     zten.patch.apply(path, tmp_path / "p.zt", tmp_path / f"new.{target}", generation=generation)
     assert_equal(zten.numpy.load_file(tmp_path / f"new.{target}"), new)
-    # The output replaces the base.
+    # The output may be the path of the old model, which it then replaces.
     if suffix == target:
         zten.patch.apply(path, tmp_path / "p.zt", path)
         assert path.read_bytes() == (tmp_path / f"new.{target}").read_bytes()

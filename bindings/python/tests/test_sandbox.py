@@ -71,7 +71,7 @@ def test_names_are_taken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyP
     names += ["folder/model.zt", "*.zt", "./~", "~x", "--files-from=-", "a\rb", "\u2028"]
     for name in names:
         shutil.copy(DENSE, tmp_path / name)
-    # Names that no file has, a device, and a folder without a model.
+    # Names that no file has, a device, and a folder with several files, which is no model.
     missing = ["", "no such file", "a\0b", "/dev/null", ".", "x" * 5000, "x/" * 4000, "x" * 100_000]
     given = [*names, *missing, "folder", names[0], names[0]]
     there = rows(zten.check_batch(given, sandbox=True, jobs=2))

@@ -30,7 +30,7 @@ pub(super) struct Listed {
 pub(super) struct OpenedShard {
     pub(super) source: Arc<OpenSource>,
     pub(super) length: u64,
-    /// The digests of the blocks of the file, from when the digest of the whole file was compared. Unset before that.
+    /// The blocks of the file with a digest of each, which were computed when the digest of the whole file was compared. Unset before that.
     verified: OnceLock<VerifiedBlocks>,
 }
 
