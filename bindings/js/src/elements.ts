@@ -31,13 +31,14 @@ const DTYPES: Record<string, string> = {
   BigUint64Array: 'u64', Uint32Array: 'u32', Uint16Array: 'u16', Uint8Array: 'u8', Uint8ClampedArray: 'u8',
 }
 
-/** Returns whether `name` is the name of a dtype in zTensor. */
-export const isDtype = (name: string): boolean => Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) || /^complex(64|128)$/.test(name)
+/** Returns whether `name` is the name of a dtype in zTensor, and not a name that other programs use for one, such as `f8_e4m3`. */
+export const isDtype = (name: string): boolean =>
+  Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) && name !== 'f8_e4m3' || /^complex(64|128)$/.test(name)
 
 /**
  * Returns whether a tensor of `dtype` can be written from `data`: from the typed array for this dtype; from an array of unsigned integers,
  * which are the bits of the elements, if JavaScript has no such numbers; from an array of real and imaginary parts in turn for a complex
- * dtype. For a dtype that is unknown here, bytes are accepted, and the wasm module rejects the dtype.
+ * dtype. `dtype` is a name for which `isDtype` returns true.
  */
 export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
   const own = dtypeOf(data)

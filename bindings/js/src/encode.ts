@@ -1,7 +1,7 @@
 /** Writes files in memory. */
 import { encoded, type AttributeInput } from './attributes.ts'
 import { accepts, dtypeOf, isDtype } from './elements.ts'
-import { ZtenError, failure, problem, wrapped } from './errors.ts'
+import { ZtenError, failure, problem, trouble, wrapped } from './errors.ts'
 import { Instance } from './instance.ts'
 import { compiled } from './module.ts'
 import { classOf } from './sources.ts'
@@ -117,6 +117,10 @@ const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Decl
     const { data, dtype = dtypeOf(data), shape } = (ArrayBuffer.isView(tensor) ? { data: tensor } : tensor ?? {}) as Partial<TensorInput>
     if (!ArrayBuffer.isView(data)) throw new TypeError(`${about} has no typed array as its data`)
     if (typeof dtype !== 'string') throw new TypeError(`${about} has a ${classOf(data)} as its data, whose elements have no dtype: name one`)
+    if (!isDtype(dtype)) {
+      const message = `unknown dtype ${JSON.stringify(dtype)}, expected a name such as "bf16", "float32" or "F8_E4M3"`
+      throw new ZtenError({ ...trouble(message), object: name })
+    }
     if (!accepts(dtype, data)) throw new TypeError(`${about} has a ${classOf(data)} as its data, which holds no elements of the dtype ${dtype}`)
     const isDimension = (side: unknown) => typeof side === 'bigint' ? side >= 0n : Number.isSafeInteger(side) && (side as number) >= 0
     if (shape && !(Array.isArray(shape) && shape.every(isDimension))) throw new TypeError(`${about} has a shape that is not a list of dimensions`)

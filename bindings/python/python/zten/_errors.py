@@ -32,6 +32,9 @@ class Error(Exception):
     """The name of the shard in which the offset is."""
     offset: int | None
     """The offset of the fault in the file; None if it is in compressed bytes, or about the whole file."""
+    advice: str | None
+    """What the owner of the file or the caller can do, as the command prints it; None if zten has no advice. It is also a note of the
+    exception (``__notes__``), so Python prints it below the message."""
     file: str | None
     """The path or URL; None for bytes and objects."""
 
@@ -45,6 +48,7 @@ class Error(Exception):
         component: str | None = None,
         shard: str | None = None,
         offset: int | None = None,
+        advice: str | None = None,
         file: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(message)
@@ -55,7 +59,10 @@ class Error(Exception):
         self.component = component
         self.shard = shard
         self.offset = offset
+        self.advice = advice
         self.file = None if file is None else os.fspath(file)
+        if advice is not None:
+            self.add_note(advice)
 
     def __str__(self) -> str:
         return self.message if self.file is None else f"{self.file}: {self.message}"
@@ -63,7 +70,7 @@ class Error(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {
             name: getattr(self, name)
-            for name in ("rule", "clause", "object", "component", "shard", "offset", "file")
+            for name in ("rule", "clause", "object", "component", "shard", "offset", "advice", "file")
         }
         return _again, (type(self), self.message, fields)
 
@@ -105,8 +112,10 @@ def unserved(sentence: str, name: str, rule: str = "unsupported-format", **field
 def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
     """Returns the error for the object ``name``, which ``rule`` says is not read."""
     facts = _zten.explain(rule or "")
-    sentence = "it is unread" if facts is None else f"it is unread: {facts['message']} (rule {rule}, {facts['clause']})"
-    return unserved(sentence, name, rule or "unsupported-feature", file=file)
+    if facts is None:
+        return unserved("it is unread", name, rule or "unsupported-feature", file=file)
+    sentence = f"it is unread: {facts['message']} (rule {rule}, {facts['clause']})"
+    return unserved(sentence, name, facts["id"], advice=facts["advice"] or None, file=file)
 
 
 def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _types, _write, _zten
 from ._errors import Unsupported
@@ -408,10 +409,14 @@ def _writable(tensors: Mapping[str, Any]) -> tuple[list[_zten._Place], list[_Mem
     return places, memory, owners
 
 
+# NumPy 2 has moved this function from `numpy` to `numpy.lib.array_utils`, a module that NumPy 1.26 does not have.
+_byte_bounds: Callable[[npt.NDArray[Any]], tuple[int, int]] = getattr(getattr(np.lib, "array_utils", np), "byte_bounds")
+
+
 def _extent(value: Any) -> tuple[tuple[Any, ...], tuple[str, int, int]]:
     """Returns what is equal for equal views of the same memory, and the device and the range of addresses of the elements."""
     if isinstance(value, np.ndarray):
-        start, end = np.lib.array_utils.byte_bounds(value)
+        start, end = _byte_bounds(value)
         where = ("cpu", start, end)
         strides: Any = value.strides
     else:
