@@ -1,4 +1,4 @@
-//! Writing a file array by array.
+//! Writing a safetensors, `.npy` or `.npz` file array by array, for callers that have the elements of one array at a time.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -22,7 +22,7 @@ use super::{Settings, npy};
 #[derive(Debug)]
 pub struct Draft {
     format: WrittenFormat,
-    /// The ordinals of the arrays in the order of their data, and the length of each array in bytes.
+    /// The number in the list and the length in bytes of each array, in the order in which the arrays are written.
     order: Vec<(u32, u64)>,
     /// The number of arrays that have been written completely.
     complete: usize,
@@ -57,7 +57,7 @@ impl Draft {
         Ok(Self { format, order, complete, open, members })
     }
 
-    /// Returns the ordinal of the next array to write, or `None` if all arrays have been written.
+    /// Returns the number in the list of the array that must be written next; `None` if all arrays have been written.
     pub fn next(&self) -> Option<usize> {
         let (at, _) = self.order.get(self.complete)?;
         usize::try_from(*at).ok()
@@ -132,7 +132,7 @@ impl Draft {
         out.write_all(bytes)
     }
 
-    /// Ends the current array.
+    /// Ends the current array, of which all bytes must have been written.
     ///
     /// # Errors
     /// The output fails; [`io::ErrorKind::InvalidData`] if bytes of the array are missing.
@@ -164,13 +164,13 @@ impl Draft {
     }
 }
 
-/// Returns the error for an array with too many or too few bytes. It cannot occur for a file that zten reads, because
-/// [`ArraySource::read`](super::ArraySource::read) validates the length.
+/// Returns the error for an array of which too many or too few bytes were written. It cannot occur for arrays of an open
+/// file, because [`ArraySource::read`](super::ArraySource::read) validates their lengths.
 fn other_length() -> io::Error {
     invalid("an array has more or fewer bytes than its shape and type need")
 }
 
-/// Returns an error for invalid data, which `sentence` describes.
+/// Returns an error of the kind `InvalidData` with the message `sentence`.
 fn invalid(sentence: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, sentence)
 }
