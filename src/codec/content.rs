@@ -133,8 +133,9 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// Prepares to decode `component`. Reads the headers of all its frames if it is compressed. `prefix` is the number of bytes before
-    /// the first element that belong to the checksum of the component: the header of an array in an `.npz` file, for example.
+    /// Prepares to decode `component`. Reads the headers of all its frames if it is compressed. `prefix` is the number of bytes
+    /// before the first element that belong to the checksum of the component: the header of an array in an `.npz` file, for
+    /// example.
     fn open<R: ReadAt>(component: &Component<'_>, source: &R, prefix: u64) -> Result<Self, Error> {
         let (extent, limits) = (component.extent(), component.limits());
         #[cfg(not(feature = "deflate"))]
@@ -396,7 +397,9 @@ impl<'a> Component<'a> {
         Ok(reading.hasher.as_ref().and_then(Hasher::wrong_checksum))
     }
 
-    /// Creates a reader at the start of the content.
+    /// Creates a [`Reader`] of this component from its parts. No content has been read from `stored`, which decodes the bytes of
+    /// `source` to elements of the type `storage`. `hasher` gets all bytes that the digest covers, and has got those before the
+    /// content.
     #[inline]
     fn reading(
         &self,
@@ -553,9 +556,9 @@ impl Reader<'_> {
         seeks
     }
 
-    /// Skips to the decoded bytes `run`, which lie at or behind the current position. Later chunks have at most `most`
+    /// Skips to the decoded bytes `run`, which lie at or after the current position. Later chunks have at most `most`
     /// bytes; in a seekable zstd component the next chunk also ends with `run`, so that no frame is decoded only for
-    /// bytes behind `run`.
+    /// bytes after `run`.
     pub(crate) fn seek(&mut self, run: &Range<u64>, most: usize) -> Result<(), Error> {
         let reading = &mut self.reading;
         let distance = run.start.saturating_sub(reading.position);

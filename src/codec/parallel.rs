@@ -76,8 +76,9 @@ struct Work<'a, 'b> {
     /// The hasher of the component's digest, if the digest is computed over stored (compressed) bytes; `None` if it is
     /// computed over decoded bytes.
     hasher: Option<Hasher>,
-    /// Decoded frames that wait for an earlier frame, and the number of frames that have been validated.
+    /// For each frame, its decoded bytes while they wait for an earlier frame to be validated.
     done: Vec<Option<&'b [u8]>>,
+    /// The number of frames that have been validated, which are the first frames of the component.
     validated: usize,
     reading: Reading<'a>,
 }

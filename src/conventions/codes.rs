@@ -1,4 +1,4 @@
-//! Unpacking codes.
+//! Unpacking the integer codes of quantized tensors, several of which share a word, into floats.
 
 use super::plan::{ColumnPacking, Order};
 

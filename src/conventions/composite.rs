@@ -169,14 +169,14 @@ struct Facts {
     /// Whether the object has a layout of zTensor 2; otherwise it has the layout of zTensor 1.2.
     is_v2: bool,
     bits: u8,
-    /// The number of rows of a matrix (for a stack of matrices, of all matrices together), and the number of its columns: each 1 or
-    /// more.
+    /// The number of rows of the matrix, or of all matrices of a stack together: 1 or more.
     rows: u64,
+    /// The number of columns of each matrix: 1 or more.
     columns: u64,
     /// The number of codes that share a scale, counted along the axis of the groups: 1 or more.
     size: u64,
-    /// The index of the last dimension. Groups lie along this dimension, unless the codes are packed along the inputs: then they lie
-    /// along dimension 0.
+    /// The index of the last dimension. Groups lie along this dimension, unless the codes are packed along the inputs: then they
+    /// lie along dimension 0.
     last_axis: u64,
 }
 
@@ -193,7 +193,8 @@ enum MemberRole {
 }
 
 impl Facts {
-    /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite form.
+    /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite
+    /// form.
     fn member_role(&self, role: &str) -> Option<MemberRole> {
         let Self { convention, bits, rows, columns, size, .. } = *self;
         let component = |role, from, to, shape| {
@@ -456,8 +457,8 @@ impl Whole<'_> {
                     return Ok(Err("the groups are not in ascending order (g_idx)"));
                 }
                 Some(MemberRole::Index(_) | MemberRole::Shape) => {
-                    // The composite object does not store this tensor, because its content follows from the group size or the shape. Nothing
-                    // else reads the tensor, so its digest is verified here.
+                    // The composite object does not store this tensor, because its content follows from the group size or the
+                    // shape. Nothing else reads the tensor, so its digest is verified here.
                     read(&source, |_| Ok(()))?;
                 }
                 None => return Err(BareError::internal().into()),
@@ -664,9 +665,9 @@ impl<'a> Tensor<'a> {
         (is_one && facts.rows > 0 && facts.size > 0).then_some((facts, tensors))
     }
 
-    /// This object replaces several tensors. Returns the source of the content of the tensor with the role `role` among them: a component
-    /// of this object, or numbers that are computed from the number of codes that share a scale, or from the shape. Returns `None` if this
-    /// object cannot give a tensor of this dtype and shape.
+    /// This object replaces several tensors. Returns the source of the content of the tensor with the role `role` among them: a
+    /// component of this object, or numbers that are computed from the number of codes that share a scale, or from the shape.
+    /// Returns `None` if this object cannot give a tensor of this dtype and shape.
     fn content(
         &self,
         facts: &Facts,
@@ -725,7 +726,8 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// Reads the dtype and the shape of a tensor from an entry of [`TENSORS`].
+/// Reads the dtype and the shape of a tensor from an entry of [`TENSORS`]. Returns `None` if the entry is no array of the name of
+/// a dtype and of dimensions.
 fn form(item: &Item<'_>) -> Result<Option<(DType, Vec<u64>)>, OutOfMemory> {
     let Value::Array(mut items) = item.value() else { return Ok(None) };
     let dtype = items.next().and_then(|item| match item.value() {
@@ -760,7 +762,8 @@ impl Original<'_> {
         self.dtype
     }
 
-    /// Reads the content of the tensor from `source`, and passes it to `take` chunk by chunk. Components are verified by `verifier`.
+    /// Reads the content of the tensor from `source`, and passes it to `take` chunk by chunk. Components are verified by
+    /// `verifier`.
     ///
     /// # Errors
     /// The errors of [`Verifier::object`] and of `take`; [`Misuse::Quantization`](crate::error::Misuse::Quantization) if a zero

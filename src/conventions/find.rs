@@ -50,8 +50,8 @@ pub(super) fn needs_content(name: &str) -> bool {
     ends.into_iter().any(|end| name.ends_with(end))
 }
 
-/// Finds the groups in the file with `manifest`. Shapes that are the content of a tensor are read from `source`. No tensor is in two
-/// groups, and no two groups have the same name.
+/// Finds the groups in the file with `manifest`. Shapes that are the content of a tensor are read from `source`. No tensor is in
+/// two groups, and no two groups have the same name.
 pub(super) fn find(
     manifest: ManifestRef<'_>,
     source: Option<&dyn Source>,
@@ -59,8 +59,8 @@ pub(super) fn find(
     find_with(manifest, source, |_, _, _| Ok(()))
 }
 
-/// Finds the groups as [`find`] does, and calls `other` with each anchor that has no group, its tensor, and the contradiction between
-/// the tensors, if they contradict each other.
+/// Finds the groups as [`find`] does, and calls `other` with each anchor that has no group, its tensor, and the contradiction
+/// between the tensors, if they contradict each other.
 pub(super) fn find_with<'a>(
     manifest: ManifestRef<'a>,
     source: Option<&dyn Source>,
@@ -88,8 +88,8 @@ pub(super) fn find_with<'a>(
         groups.try_reserve(1).map_err(|_| OutOfMemory)?;
         groups.push(group);
     }
-    // Tensors of two conventions may have names from which the same name follows. Only the first such group is kept, since names are
-    // unique.
+    // Tensors of two conventions may have names from which the same name follows. Only the first such group is kept, since names
+    // are unique.
     sort_by(&mut groups, |one, other| (&one.name, one.first).cmp(&(&other.name, other.first)));
     groups.dedup_by(|later, earlier| later.name == earlier.name);
     Ok(groups)
@@ -117,8 +117,8 @@ pub(super) struct Finder<'a, 's> {
     name: String,
 }
 
-/// Returns whether `tensor` is a dense tensor of one of `dtypes` whose elements are stored in row-major order. Strides and columns
-/// count in the shape of the tensor, which a component of a group does not have.
+/// Returns whether `tensor` is a dense tensor of one of `dtypes` whose elements are stored in row-major order. In any other
+/// order, the elements could be found only with the shape of the tensor, and a component of a group has no shape of its own.
 fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
     let is_in_rows = |data: Component<'_>| !data.is_strided() && !data.is_field_of_records();
     tensor.layout() == Layout::Dense
@@ -127,9 +127,9 @@ fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
         && tensor.only_component().is_some_and(is_in_rows)
 }
 
-/// Returns whether a group may have `found`, the tensor with the name of a tensor that some groups of a convention have and others do not:
-/// there is no such tensor, or it is a dense tensor of `dtype`. A tensor of another dtype changes the values in a way that zten does
-/// not know, so values that are computed without it would be wrong.
+/// Returns whether a group may have `found`, the tensor with the name of a tensor that some groups of a convention have and
+/// others do not: there is no such tensor, or it is a dense tensor of `dtype`. A tensor of another dtype changes the values in a
+/// way that zten does not know, so values that are computed without it would be wrong.
 fn is_known(found: Option<&Tensor<'_>>, dtype: DType) -> bool {
     found.is_none_or(|tensor| is_plain(tensor, &[dtype]))
 }
@@ -168,8 +168,8 @@ impl<'a, 's> Finder<'a, 's> {
         None
     }
 
-    /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors are
-    /// missing, or have other dtypes or shapes than the convention says.
+    /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors
+    /// are missing, or have other dtypes or shapes than the convention says.
     pub(super) fn group_of(
         &mut self,
         anchor: Anchor,
@@ -189,7 +189,8 @@ impl<'a, 's> Finder<'a, 's> {
         }
     }
 
-    /// Returns the tensor whose name is `stem` followed by `suffix`, if it is dense and of one of `dtypes`.
+    /// Returns the tensor whose name is `stem` followed by `suffix`, if there is one and [`is_plain`] accepts it with one of
+    /// `dtypes`.
     fn get(
         &mut self,
         stem: &str,
@@ -200,7 +201,7 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(tensor.filter(|tensor| is_plain(tensor, dtypes)))
     }
 
-    /// Returns the tensor whose name is `stem` followed by `suffix`.
+    /// Returns the tensor whose name is `stem` followed by `suffix`, or `None` if there is no such tensor.
     fn any(&mut self, stem: &str, suffix: &str) -> Result<Option<Tensor<'a>>, OutOfMemory> {
         self.name.clear();
         let length = stem.len().saturating_add(suffix.len());
@@ -210,8 +211,8 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(self.manifest.get(&self.name))
     }
 
-    /// Makes a group called `stem` followed by `suffix`, whose shape is `outer` followed by `inner`. Returns `None` if a tensor that is
-    /// no member has this name.
+    /// Makes a group called `stem` followed by `suffix`, whose shape is `outer` followed by `inner`. Returns `None` if a tensor
+    /// that is no member has this name.
     fn group(
         &mut self,
         (stem, suffix): (&str, &str),
@@ -235,8 +236,8 @@ impl<'a, 's> Finder<'a, 's> {
         }
         shape.try_reserve_exact(rank).map_err(|_| OutOfMemory)?;
         shape.extend(outer.iter().chain(inner));
-        // A quantized tensor without elements is not joined with its scales into one tensor, because the scales would have nothing to
-        // scale.
+        // A quantized tensor without elements is not joined with its scales into one tensor, because the scales would have
+        // nothing to scale.
         let elements = shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
         if elements.is_none_or(|elements| elements == 0) {
             return Ok(None);
@@ -397,9 +398,9 @@ impl<'a, 's> Finder<'a, 's> {
         let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
             return Ok(None);
         };
-        // The number of bits is not stored, so it is inferred from the number of words in a row. Dense packing is tried first and whole
-        // codes in each word second, with the usual sizes first. Codes of 7 bits in whole words are not tried, because they take the
-        // same room as codes of 8 bits.
+        // The number of bits is not stored, so it is inferred from the number of words in a row. Dense packing is tried first and
+        // whole codes in each word second, with the usual sizes first. Codes of 7 bits in whole words are not tried, because they
+        // take the same room as codes of 8 bits.
         let dense =
             |bits: &u64| columns.checked_mul(*bits).map(|all| all.div_ceil(32)) == Some(words);
         let whole =
@@ -445,8 +446,8 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(numbers.next().zip(numbers.next()).map(|(rows, columns)| [rows, columns]))
     }
 
-    /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`] bytes or
-    /// cannot be read.
+    /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`]
+    /// bytes or cannot be read.
     fn content(&self, tensor: &Tensor<'_>) -> Result<Option<Vec<u8>>, Error> {
         let mut bytes = Vec::new();
         if let Some((_, given)) = self.given.filter(|(ordinal, _)| *ordinal == tensor.ordinal()) {
@@ -489,7 +490,8 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         };
         let found = if outputs == wide {
-            // Each word has 32 bits. A row of zero points has one code for each output, so its number of words gives the bits of a code.
+            // Each word has 32 bits. A row of zero points has one code for each output, so its number of words gives the bits of
+            // a code.
             let bits = zero_words.checked_mul(32).and_then(|all| divide_exactly(all, outputs));
             let inputs = bits.and_then(|bits| divide_exactly(high.checked_mul(32)?, bits));
             bits.zip(inputs).map(|(bits, inputs)| (Convention::Gptq, bits, inputs))
@@ -498,8 +500,8 @@ impl<'a, 's> Finder<'a, 's> {
                 wide.checked_mul(8) == Some(outputs) && zero_words == wide && index.is_none();
             is_awq.then_some((Convention::Awq, 4, high))
         };
-        // The version `gemv` of AutoAWQ has codes and scales for each output. vLLM saves codes of 4 or 8 bits in the order of its kernel
-        // Marlin, whose words hold the codes of 16 inputs. Neither is one of these conventions.
+        // The version `gemv` of AutoAWQ has codes and scales for each output. vLLM saves codes of 4 or 8 bits in the order of its
+        // kernel Marlin, whose words hold the codes of 16 inputs. Neither is one of these conventions.
         let is_marlin = [2, 4].into_iter().any(|words| outputs.checked_mul(words) == Some(wide));
         if found.is_none() && (high == groups || is_marlin) {
             return Ok(None);
@@ -625,8 +627,8 @@ impl<'a, 's> Finder<'a, 's> {
             let what = "it has another shape than the scales, or other rows than the codes";
             return Ok(self.contradicts(Convention::Mlx, biases, what));
         };
-        // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual group sizes
-        // are tried first.
+        // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual
+        // group sizes are tried first.
         let ratio = divide_exactly(*words, *groups).and_then(|ratio| ratio.checked_mul(32));
         let pair = ratio.and_then(|ratio| {
             [64, 32, 128].into_iter().find_map(|size| {

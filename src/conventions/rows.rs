@@ -97,8 +97,9 @@ pub(super) struct Rows<'a> {
     zeros: Option<Pieces<'a>>,
     nested: Option<NestedAbsmax<'a>>,
     is_whole: bool,
-    /// The ordinals of the next row of values, and of the row of values after the last one that is read.
+    /// The ordinal of the next row of values.
     row: u64,
+    /// The ordinal of the row of values after the last row that is read.
     end: u64,
     /// The ordinal of the next row of scales.
     scale_row: u64,
@@ -120,8 +121,8 @@ fn size(bytes: u64) -> Result<usize, Error> {
     Ok(usize::try_from(bytes).map_err(|_| OutOfMemory)?)
 }
 
-/// Converts an entry of an index of `count` rows or columns of scales. An entry that refers to none of them becomes `usize::MAX`: no
-/// row or column has this ordinal, and the values without scales are NaN.
+/// Converts an entry of an index of `count` rows or columns of scales. An entry that refers to none of them becomes `usize::MAX`:
+/// no row or column has this ordinal, and the values without scales are NaN.
 fn index_of(entry: [u8; 4], count: u64) -> usize {
     row_of(entry, count).and_then(|row| usize::try_from(row).ok()).unwrap_or(usize::MAX)
 }
@@ -440,8 +441,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Turns the decoded codes of the next row into values in place: applies the scales and zero points of the row with the formula of
-    /// the plan.
+    /// Turns the decoded codes of the next row into values in place: applies the scales and zero points of the row with the
+    /// formula of the plan.
     fn apply(&mut self, row: &mut [f32]) -> Result<(), Error> {
         let columns = size(self.plan.scale_columns)?;
         if let Some(indexed) = &mut self.indexed {
@@ -487,8 +488,8 @@ impl<'a> Rows<'a> {
 /// 1 / 127 rounded to `f32`. bitsandbytes multiplies by this constant instead of dividing by 127.
 const OF_127: f32 = 7.874_016e-3;
 
-/// Applies the formula of `plan` to the codes in `row`, with `scales` and `zeros`. If `zeros` is empty, the zero point of the plan is
-/// used for all of them.
+/// Applies the formula of `plan` to the codes in `row`, with `scales` and `zeros`. If `zeros` is empty, the zero point of the
+/// plan is used for all of them.
 fn apply_formula(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]) {
     let factors = (scales, zeros);
     // The formula is chosen once for a row, so that the compiler makes vectors of each loop.
@@ -502,7 +503,8 @@ fn apply_formula(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]
     }
 }
 
-/// Computes the values of `row` with `formula`, which takes a number, a scale and a zero point, and rounds each operation by itself.
+/// Computes the values of `row` with `formula`, which takes a number, a scale and a zero point, and rounds each operation by
+/// itself.
 #[inline(always)]
 fn apply(
     plan: &Plan<'_>,

@@ -259,7 +259,7 @@ impl<'o> Builder<'o> {
         Ok(ordinal)
     }
 
-    /// Takes a tensor.
+    /// Checks the tensor `object`, and adds it to the index.
     ///
     /// # Errors
     /// A rule that views rely on, such as `blob-bounds` or `dense-size`; a limit; out of memory. The error's location
@@ -740,8 +740,8 @@ fn in_records(raw: &RawComponent<'_>) -> Result<u64, BareError> {
     }
 }
 
-/// Returns whether the elements of a component of `object` may have the negation that it names: only floats and complex numbers have
-/// a bit for the sign, and only complex numbers have imaginary parts.
+/// Returns whether the elements of a component of `object` may have the negation that it names: only floats and complex numbers
+/// have a bit for the sign, and only complex numbers have imaginary parts.
 fn may_negate(object: &RawObject<'_>, raw: &RawComponent<'_>, has_stream: bool) -> bool {
     let is_complex = matches!(raw.logical, Some(LogicalType::Complex64 | LogicalType::Complex128));
     let is_float = matches!(

@@ -26,7 +26,7 @@ use crate::read_at::ReadAt as _;
 use crate::rules::Unsupported;
 
 impl<'a> Tensor<'a> {
-    /// Returns the component of a dense object, which holds the elements in row-major order: v1.1 III.1, v1.2 §3.
+    /// Returns the component `data` of a dense object, whose elements are read in row-major order: v1.1 III.1, v1.2 §3.
     ///
     /// # Errors
     /// [`Misuse::Layout`] if the object has another layout; `unsupported-layout`, `unsupported-format` if its layout is
@@ -44,7 +44,8 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Borrows all elements of a dense object: `product(shape)` elements, times the ratio of a complex type.
+    /// Borrows all elements of a dense object, in row-major order. If `T` is only the storage type of the elements, the slice holds
+    /// storage elements: two floats for each complex number, or one byte for two elements of `f4_e2m1`.
     ///
     /// ```
     /// # let bytes = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
@@ -280,8 +281,8 @@ impl<'a> Tensor<'a> {
     pub fn state(&self) -> State {
         let states = self.components().map(|component| component.state());
         let whole = self.unknown_layout().or_else(|| self.type_beyond_profile());
-        // In a file of another format than zTensor, which has no generation, the name of a layout comes from our parser of the format,
-        // so zten knows the layout: GGUF blocks, for example.
+        // In a file of another format than zTensor, which has no generation, the name of a layout comes from our parser of the
+        // format, so zten knows the layout: GGUF blocks, for example.
         let is_known = self.facts().generation.is_none()
             && !self.layout_name().ends_with(crate::element::OPAQUE_BLOCKS);
         let is_opaque = self.layout() == Layout::Unknown && !is_known;

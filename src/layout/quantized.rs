@@ -28,7 +28,7 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Packing with
-    /// The name, codes in a word, the type of a word, bits of a code.
+    /// Returns the name of the packing, the number of codes in a word, the type of a word, and the number of bits of a code.
     fn row -> (&'static str, u8, StorageType, u8)
 {
     /// `8_per_i32`: codes of 4 bits.
@@ -50,7 +50,7 @@ impl Packing {
         Self::LIST.into_iter().find(|packing| packing.name() == name)
     }
 
-    /// Returns the name: `8_per_i32`.
+    /// Returns the name of the packing in the attribute `packing`, such as `8_per_i32`.
     pub fn name(self) -> &'static str {
         self.row().0
     }

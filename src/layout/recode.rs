@@ -311,8 +311,8 @@ impl Recoder {
         Self { recode, left, held: Vec::new(), numbers: Vec::new(), out: Vec::new() }
     }
 
-    /// Converts the next bytes `chunk`, and passes the result to `take`. Bytes after the last row are ignored: the caller has compared
-    /// the lengths.
+    /// Converts the next bytes `chunk`, and passes the result to `take`. Bytes after the last row are ignored: the caller has
+    /// compared the lengths.
     ///
     /// # Errors
     /// The error of `take`; `lossy()` if the other form cannot hold the numbers; out of memory.

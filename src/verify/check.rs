@@ -236,8 +236,9 @@ impl<'a> Check<'a> {
         self.report
     }
 
-    /// Compares tensors that are in two files of an index, unless that was done, or the check has ended. [`finish`](Self::finish) does so
-    /// as well. A host that has to fetch bytes first can call this function again after an error, which is not added to the report.
+    /// Compares tensors that are in two files of an index, unless that was done, or the check has ended. [`finish`](Self::finish)
+    /// does so as well. A host that has to fetch bytes first can call this function again after an error, which is not added to
+    /// the report.
     ///
     /// # Errors
     /// An error of the source; out of memory.

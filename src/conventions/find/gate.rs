@@ -1,5 +1,5 @@
-//! What a check of a file finds in groups of tensors that follow a convention: tensors that contradict each other, and numbers with which
-//! programs fail or compute nothing.
+//! What a check of a file finds in groups of tensors that follow a convention: tensors that contradict each other, and numbers
+//! with which programs fail or compute nothing.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -58,8 +58,8 @@ impl Notes {
     }
 }
 
-/// Returns what to look for in the tensor of a group that has the role `role` and the dtype `dtype`. The values of the group have the
-/// form `form` and the shape `shape`.
+/// Returns what to look for in the tensor of a group that has the role `role` and the dtype `dtype`. The values of the group have
+/// the form `form` and the shape `shape`.
 fn probe(form: QuantizedForm, shape: &[u64], role: &str, dtype: DType) -> Option<Probe> {
     if form.convention == Convention::Gptq && role == "g_idx" {
         let inputs = shape.first().copied().unwrap_or_default();
@@ -99,8 +99,8 @@ fn scales(convention: Convention) -> &'static [&'static str] {
 }
 
 impl Gate {
-    /// Finds the groups in the file with `manifest`, and adds the notes on tensors that contradict each other to `notes`. No content is
-    /// read.
+    /// Finds the groups in the file with `manifest`, and adds the notes on tensors that contradict each other to `notes`. No
+    /// content is read.
     pub(crate) fn new(manifest: ManifestRef<'_>, notes: &mut Notes) -> Result<Self, Error> {
         let mut gate = Self::default();
         let Some(rules) = manifest.facts().quantized else { return Ok(gate) };
@@ -117,7 +117,7 @@ impl Gate {
             };
             let Some(state) = state else { return Ok(()) };
             gate.add(&state, Probe::State(anchor))?;
-            // Their scales are known by their names.
+            // The scales of such a group are found by their names here, because the group is known only after the content was read.
             let from =
                 tensor.name().get(Anchor::of(tensor.name()).map_or(0, |(stem, _)| stem.len())..);
             let ends: &[&str] = match anchor {

@@ -1,7 +1,7 @@
 //! The JSON that bitsandbytes stores together with a tensor of 4-bit codes.
 //!
-//! A library for JSON would end the program if there were no memory for a text or a nested value, so this reader allocates nothing but
-//! the shape.
+//! A library for JSON would end the program if there were no memory for a text or a nested value, so this reader allocates
+//! nothing but the shape.
 
 use alloc::vec::Vec;
 
@@ -71,13 +71,15 @@ pub(super) fn is_object(bytes: &[u8]) -> bool {
     is_text && Scanner { rest: bytes }.object(&mut |_, scanner| scanner.skip()).is_some()
 }
 
-/// JSON that is read from its beginning. Each method returns `None` if what follows is not what it reads.
+/// A reader of JSON, from its first byte to its last. A method that reads a JSON value returns `None` if the next bytes are not
+/// such a value.
 struct Scanner<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Scanner<'a> {
-    /// Reads the byte `wanted`, and the white space before it. Returns whether it was there.
+    /// Skips white space and the byte `wanted`. Returns false, and skips nothing, if the next byte after the white space is
+    /// another one.
     fn eat(&mut self, wanted: u8) -> bool {
         match self.rest.trim_ascii_start().split_first() {
             Some((first, rest)) if *first == wanted => {
