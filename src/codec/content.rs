@@ -245,8 +245,8 @@ impl<'a> Component<'a> {
         let stored = self.extent().length();
         let most = stored.saturating_mul(rules.expansion).saturating_add(rules.slack);
         if length > rules.longest.min(most) {
-            // The pickle stays unchecked and the component unread. Checking it would take memory in proportion to its
-            // decoded size, and a few stored bytes can decompress to a large one.
+            // This pickle is not checked, and the component stays unread. Checking the pickle would take memory in
+            // proportion to its decoded size, and a few stored bytes can decompress to a very large pickle.
             return Ok(());
         }
         let bytes = self.reader_of(StorageType::U8)?.collect()?;
@@ -286,7 +286,8 @@ impl<'a> Component<'a> {
     fn rows(&self) -> Result<Reader<'a>, Error> {
         let (location, extent, shape) = (self.location(), self.extent(), self.tensor().shape());
         let declared = self.decoded_length().ok_or(BareError::internal().at(location))?;
-        // Either the whole blob or the elements are in memory, so the larger of the two counts.
+        // Either the whole blob or only its elements will be held in memory, so the larger of these two sizes is compared
+        // with the limit.
         let most = declared.max(extent.length());
         if most > self.limits().decoded() {
             let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
@@ -388,7 +389,8 @@ impl<'a> Component<'a> {
     /// `wanted`.
     fn wrong_decoded_checksum(&self, wanted: u32) -> Result<Option<u32>, Error> {
         let mut reader = self.stored_reader()?;
-        // The reader leaves out a checksum that components share. This hasher gets the prefix and all decoded bytes.
+        // The reader does not compute a checksum that components share. So its hasher is replaced by one that computes this
+        // checksum of the prefix and of all decoded bytes.
         reader.reading.hasher = Some(Hasher::new(None).with_checksum(Some(wanted)));
         let (source, reading) = (&reader.source, &mut reader.reading);
         let mut buffer = Vec::new();
@@ -518,7 +520,7 @@ impl Reader<'_> {
         }
         loop {
             let filled = bytes.len();
-            // After all declared bytes, an empty buffer suffices to verify the end.
+            // Once all declared bytes have been read, a read into an empty buffer verifies that the content ends there.
             let wanted = self.wanted().min(most.saturating_sub(filled));
             let needed = filled.saturating_add(wanted);
             grow(&mut bytes, needed, most).map_err(BareError::from)?;
@@ -690,7 +692,7 @@ impl Reading<'_> {
         };
         let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(BareError::internal())?;
         if room.is_empty() && self.wanted() > 0 {
-            // Compressed content may have ended already. Only another read tells.
+            // Only another read tells whether compressed content has ended, and the buffer has no room for a byte.
             return match self.next(source, &mut Vec::new())? {
                 Some(_) => Err(BareError::misuse(Misuse::Buffer).into()),
                 None => Ok(0),
@@ -843,8 +845,8 @@ impl Reading<'_> {
 
     /// Validates what can be checked only at the end: whole elements, the unused nibble, the checksum and the digest.
     pub(super) fn end(&mut self) -> Result<(), BareError> {
-        // Components of 1.x hold whole elements. If the manifest does not give their decoded size, only decoding finds
-        // it.
+        // Components of 1.x hold whole elements. If the manifest does not give the decoded size of a component, it is known
+        // only now.
         let unit =
             self.component.unit().filter(|_| self.component.facts().container.whole_elements);
         if unit.is_some_and(|unit| !self.position.is_multiple_of(unit)) {
@@ -870,7 +872,7 @@ impl Reading<'_> {
             // Other components lie in the same storage, which is now verified for them, too.
             sum.set_verified();
         }
-        // The hasher is taken at the end, so the digest is compared once.
+        // The hasher is taken out, so a further call at the end of the content does not compare the digest again.
         match self.hasher.take().map(Hasher::finish) {
             Some(Ok(verified)) => self.verified = Some(verified),
             Some(Err(mismatch)) => {

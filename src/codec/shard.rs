@@ -766,7 +766,7 @@ impl<S: ReadAt> OwnShards<S> {
                 let shard = manifest.shard_at(self.found.get(at)?.position)?;
                 Some((at, shard.digest()))
             };
-            // `set` fails if another thread was faster. Its list is the same.
+            // `set` fails if another thread has set the list first. That list is equal, so the error is ignored.
             let _ = self.blobs.set(weak_blobs(manifest, number)?);
         }
         let blobs = self.blobs.get().map(Vec::as_slice).unwrap_or_default();

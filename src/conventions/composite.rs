@@ -202,7 +202,8 @@ impl Facts {
             MemberRole::Component(role, recode)
         };
         let codes = if self.is_v2 { "data" } else { "packed_weight" };
-        // The groups of GPTQ and AWQ lie along the rows, and those of the others along the columns.
+        // The shape of the scales and zero points. In GPTQ and AWQ, the codes of a group are in successive rows of a column
+        // (`across`); in the other conventions, they are in successive columns of a row (`along`).
         let across = [rows.div_ceil(size), columns];
         let along = [rows, columns.div_ceil(size)];
         let words = if self.is_v2 { CodeForm::Rows { bits } } else { CodeForm::Columns { bits } };
@@ -221,7 +222,7 @@ impl Facts {
             (Convention::Mxfp4 | Convention::Gptq | Convention::Awq, "scales")
             | (Convention::Packed | Convention::Int8, "scale")
             | (Convention::Int8, "scale_inv") => MemberRole::Component("scales", None),
-            // Files of GPTQ store zero points that are one less.
+            // Files of GPTQ store each zero point minus 1, so the conversion adds 1.
             (Convention::Gptq, "qzeros") => {
                 component("zeros", CodeForm::Rows { bits }, CodeForm::Halves { add: 1 }, across)
             }
@@ -285,18 +286,18 @@ impl Facts {
             Convention::Packed | Convention::Int8 if !is_v2 => {
                 Some("quantized groups of generation 1.2 lie along the first dimension")
             }
-            _ if !fills_words => Some("codes of this size do not fill whole words"),
+            _ if !fills_words => Some("codes with this number of bits do not fill whole words"),
             Convention::Gptq if !is_v2 && bits == 2 => {
                 Some("generation 1.2 has codes of 4 and 8 bits only")
             }
-            Convention::Awq if !is_v2 && !rows.is_multiple_of(8) => {
-                Some("the number of inputs does not fill whole words")
-            }
+            Convention::Awq if !is_v2 && !rows.is_multiple_of(8) => Some(
+                "the number of inputs is no multiple of 8, so their codes do not fill whole words",
+            ),
             Convention::Gptq | Convention::Awq if is_v2 && !rows.is_multiple_of(size) => {
-                Some("the last group is shorter than the others")
+                Some("the last group is shorter than the other groups")
             }
             Convention::Packed if !columns.saturating_mul(bits.into()).is_multiple_of(32) => {
-                Some("a row does not fill whole words")
+                Some("the codes of a row do not fill whole words")
             }
             _ => None,
         }
@@ -448,7 +449,7 @@ impl Whole<'_> {
                         && !holds(&part, &source)?
                     {
                         return Ok(Err(
-                            "the words of the zero points have other bits that are not 0",
+                            "the words of the zero points have bits that are not 0 and belong to no zero point",
                         ));
                     }
                     parts.push(part);
@@ -518,7 +519,7 @@ impl Whole<'_> {
         let mut tensors = Vec::new();
         tensors.try_reserve_exact(self.tensors.len()).map_err(|_| OutOfMemory)?;
         tensors.extend(self.tensors.iter().map(|(role, tensor)| (end(role), tensor)));
-        // The order of deterministic CBOR.
+        // Deterministic CBOR requires this order of the keys: shorter keys first.
         sort_by(&mut tensors, |(one, _), (other, _)| (one.len(), *one).cmp(&(other.len(), *other)));
         Encoder::with(|out| {
             out.map(u64_from_usize(tensors.len()))?;
@@ -613,7 +614,7 @@ impl<'a> Tensor<'a> {
             let role = ends.iter().find(|(_, own)| *own == end).map(|(role, _)| *role);
             let (Some(role), Some((dtype, shape))) = (role, form(&item)?) else { return Ok(None) };
             let name = joined(stem, end)?;
-            // A map may repeat a key.
+            // A CBOR map in a file may have a key twice.
             if originals.iter().any(|original| original.name == name) {
                 return Ok(None);
             }

@@ -88,8 +88,8 @@ pub(super) fn find_with<'a>(
         groups.try_reserve(1).map_err(|_| OutOfMemory)?;
         groups.push(group);
     }
-    // Tensors of two conventions may have names from which the same name follows. Only the first such group is kept, since names
-    // are unique.
+    // Two groups of different conventions may get the same name, which is derived from the names of their tensors. Only the
+    // first such group is kept, since names of tensors are unique.
     sort_by(&mut groups, |one, other| (&one.name, one.first).cmp(&(&other.name, other.first)));
     groups.dedup_by(|later, earlier| later.name == earlier.name);
     Ok(groups)
@@ -258,7 +258,7 @@ impl<'a, 's> Finder<'a, 's> {
         };
         let Some((last, outer)) = groups.split_last() else { return Ok(None) };
         if groups != scales.shape() {
-            let what = "it has another shape than the blocks without their last dimension";
+            let what = "the shape of the scales is not the shape of the blocks without their last dimension";
             return Ok(self.contradicts(Convention::Mxfp4, &scales, what));
         }
         let Some(columns) = last.checked_mul(32) else { return Ok(None) };
@@ -296,9 +296,9 @@ impl<'a, 's> Finder<'a, 's> {
                 let form = QuantizedForm::new(Convention::Nvfp4, 4, 16);
                 self.group((stem, ""), (outer, &[columns]), form, &members.map(Some))
             }
-            // Programs may pad scales for a processor, but none has fewer of them than groups.
+            // Programs may add scales as padding for a processor, but no program stores fewer scales than there are groups.
             _ if too_few(scale, data) => {
-                let what = "it has fewer scales than there are groups of 16 codes";
+                let what = "there are fewer scales than groups of 16 codes";
                 Ok(self.contradicts(Convention::Nvfp4, scale, what))
             }
             _ => Ok(None),
@@ -321,13 +321,14 @@ impl<'a, 's> Finder<'a, 's> {
         let has_known_zero = zero.is_none_or(|zero| {
             !is_fp8 && is_plain(&zero, &[DType::I8]) && zero.shape() == scale.shape()
         });
-        // compressed-tensors stores the order of columns that have groups in another order, too.
+        // If there is a tensor `_g_idx`, it assigns the columns to groups in another order than that of the columns, which
+        // zten does not read for these conventions.
         if !has_known_zero || self.any(stem, "_g_idx")?.is_some() {
             return Ok(None);
         }
         let own = if is_fp8 { Convention::Fp8 } else { Convention::Int8 };
         let group = |scale: &[u64]| -> Option<(Convention, u64)> {
-            // One scale, or one for each row.
+            // A single scale for the tensor, or a scale for each row, makes no groups: the group size is 0.
             let count = scale.iter().try_fold(1_u64, |all, next| all.checked_mul(*next))?;
             if count == 1 {
                 return Some((own, 0));
@@ -349,19 +350,20 @@ impl<'a, 's> Finder<'a, 's> {
             Some((Convention::Fp8Block, size))
         };
         let Some((convention, size)) = group(scale.shape()) else {
-            // Stacks of matrices have scales in many shapes, and blocks may have other sizes than those above.
+            // Whether scales of another shape are wrong is unknown for a stack of matrices, whose scales have many shapes,
+            // and for blocks of a size that `FP8_BLOCKS` does not list.
             let is_number_of_blocks = |size: u64, count: u64| {
                 let block = size.checked_div(count).map(|_| size.div_ceil(count.max(1)).max(1));
                 block.is_some_and(|block| size.div_ceil(block) == count)
             };
             let &[high, wide] = scale.shape() else { return Ok(None) };
             let has_blocks = is_number_of_blocks(rows, high) && is_number_of_blocks(columns, wide);
-            // vLLM saves the transposes of weights whose rows have scales.
+            // vLLM saves weights that have a scale for each row transposed, so their scales are as many as the columns.
             let is_transposed = (high, wide) == (columns, 1);
             if !outer.is_empty() || has_blocks || is_transposed {
                 return Ok(None);
             }
-            let what = "it has another number of scales than there can be blocks";
+            let what = "the number of scales fits neither the rows nor blocks of the elements";
             return Ok(self.contradicts(own, scale, what));
         };
         let form = QuantizedForm::new(convention, 8, size);
@@ -389,12 +391,12 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         };
         let (index, zero) = (self.any(stem, "_g_idx")?, self.any(stem, "_zero_point")?);
-        // Old releases of compressed-tensors stored zero points as `i8`.
+        // Only `i32` is read. Old releases of compressed-tensors stored zero points as `i8`, in another form.
         if !is_known(index.as_ref(), DType::I32) || !is_known(zero.as_ref(), DType::I32) {
             return Ok(None);
         }
         let Some([rows, columns]) = self.stored_shape(&shape)? else { return Ok(None) };
-        let wrong = "its content is not the shape of the codes and scales";
+        let wrong = "the stored shape does not fit the shapes of the codes and scales";
         let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
             return Ok(None);
         };
@@ -407,7 +409,8 @@ impl<'a, 's> Finder<'a, 's> {
             |bits: &u64| columns.div_ceil(32_u64.checked_div(*bits).unwrap_or(1).max(1)) == words;
         let bits = [4, 8, 2, 3, 5, 6, 7, 1].into_iter().find(dense);
         if bits.is_none() && zero.is_some() {
-            // The releases that put whole codes in each word did so with zero points, too.
+            // The releases of compressed-tensors that put whole codes in each word packed zero points in this way, too,
+            // which zten does not read.
             return Ok(None);
         }
         let bits = bits.or_else(|| [3, 5, 6].into_iter().find(whole));
@@ -506,8 +509,7 @@ impl<'a, 's> Finder<'a, 's> {
         if found.is_none() && (high == groups || is_marlin) {
             return Ok(None);
         }
-        let what =
-            "it does not fit the shapes of the zero points, the scales and the order of the rows";
+        let what = "the shape of the codes does not fit the shapes of the zero points, the scales and the order of the rows";
         let Some((convention, bits, inputs)) = found else {
             return Ok(self.contradicts(Convention::Gptq, words, what));
         };
@@ -544,7 +546,7 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         }
         let Some(bytes) = self.content(state)? else { return Ok(None) };
-        let what = "its block size and shape are not those of the codes and scales";
+        let what = "the stored block size and shape do not fit the codes and scales";
         let Some(quant) = QuantState::read(&bytes)? else {
             return Ok(self.contradicts(convention, state, what));
         };
@@ -602,7 +604,7 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         }
         if !is_one_a_row {
-            let what = "it has another number of scales than the tensor has rows";
+            let what = "the number of scales is not the number of rows";
             return Ok(self.contradicts(Convention::Bnb8, scales, what));
         }
         let form = QuantizedForm::new(Convention::Bnb8, 8, 0);
@@ -624,7 +626,8 @@ impl<'a, 's> Finder<'a, 's> {
         let Some(((words, outer), (groups, _))) =
             both.filter(|((_, one), (_, other))| fits && one == other)
         else {
-            let what = "it has another shape than the scales, or other rows than the codes";
+            let what =
+                "the biases do not have the shape of the scales, or not the rows of the codes";
             return Ok(self.contradicts(Convention::Mlx, biases, what));
         };
         // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual

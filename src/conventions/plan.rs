@@ -229,7 +229,8 @@ impl<'a> Plan<'a> {
     pub(super) fn of(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
         let Some(form) = QuantizedForm::of(tensor) else { return Ok(None) };
         let parts = UncheckedGroup { tensor: *tensor, form };
-        // Old releases of bitsandbytes also stored weights in the order of a kernel, and noted it here: 0 is the usual order.
+        // Old releases of bitsandbytes could store weights in the order that a kernel needs. They stored the number of the
+        // order as `weight_format`: 0 is row-major order, and zten reads no other.
         if parts.numbers("weight_format")?.is_some_and(|format| format != [0.0]) {
             return Ok(None);
         }
@@ -400,7 +401,8 @@ impl<'a> UncheckedGroup<'a> {
         };
         let plan = Plan { zeros, formula, ..plan };
         if convention == Convention::Fp8Block {
-            // Each matrix of a stack has its own rows of blocks.
+            // In a stack of matrices, a block never reaches from one matrix into the next, so the rows of blocks are counted
+            // anew in each matrix.
             let period = self.tensor.shape().iter().rev().nth(1).copied().unwrap_or(1);
             return Plan { per_row: group_size.max(1), period, ..plan };
         }

@@ -159,7 +159,8 @@ impl<'a> Rows<'a> {
             }
             Pieces::part(component, needed.ok_or(OutOfMemory)?)
         };
-        // Rows in any order may begin with any row of scales.
+        // With an index, any row of values may need any row of scales. So no range is read here, but `read_indexed` finds
+        // the rows that are needed.
         let scale_rows = if plan.index.is_some() { 0..0 } else { plan.scale_rows_of(&rows) };
         let data = pieces(&plan.data, plan.data_bytes(&rows))?;
         let scales = pieces(&plan.scales, plan.scale_bytes(&scale_rows))?;
@@ -224,7 +225,8 @@ impl<'a> Rows<'a> {
             }
             return Ok(Indexed { factors, groups: None, index, count });
         }
-        // Most parts need a few rows of scales of many. They are read in the order in which they are stored.
+        // A part of a tensor mostly needs few of all rows of scales. Only these rows are read, in the order in which they
+        // are stored.
         let bytes = self.end.saturating_sub(self.row).saturating_mul(4);
         let (numbers, _) = index.peek(size(bytes)?)?.as_chunks::<4>();
         let mut groups = Vec::new();
@@ -463,7 +465,7 @@ impl<'a> Rows<'a> {
             self.next_factors()?;
             let (row, period) = (self.row, self.plan.period.max(1));
             let within = row.checked_rem(period).unwrap_or_default();
-            // A part of a tensor may begin within the rows of a row of scales.
+            // The part of a tensor that is read may begin in the middle of the rows of values that share a row of scales.
             let per_row = self.plan.per_row.max(1);
             let begun = within.checked_rem(per_row).unwrap_or_default();
             self.left = per_row.saturating_sub(begun).min(period.saturating_sub(within));

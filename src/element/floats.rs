@@ -183,7 +183,7 @@ macro_rules! complex {
             const LOGICAL: Option<LogicalType> = Some(LogicalType::$logical);
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
 
-            // The byte order applies to each part separately.
+            // In either byte order, the real part comes first. The byte order is that of the bytes within each part.
             #[inline]
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
                 let (re, im) = bytes.split_at_checked(size_of::<$float>())?;

@@ -358,7 +358,7 @@ impl<'o> Builder<'o> {
             Some(map) => self.map(map)?,
             None => Span::NONE,
         };
-        // Keeps the number of components and dimensions within 32 bits.
+        // The limit `manifest` is at most 2^30, so the numbers of components and dimensions fit in 32 bits.
         self.dimensions = self.dimensions.saturating_add(object.shape.len());
         let kept = u64_from_usize(self.index.components.len().saturating_add(self.dimensions));
         if kept > self.options.limit().manifest() {
@@ -549,7 +549,8 @@ impl<'o> Builder<'o> {
         match encoding {
             Encoding::Raw | Encoding::Zstd => {}
             Encoding::Deflate | Encoding::Latin1 if stream.is_some() => {}
-            // Formats other than zTensor may use raw, zstd and deflate only.
+            // Formats other than zTensor have no other encodings. Deflate and Latin-1 are only for formats that give rules
+            // on streams.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
         // The size in bytes of all elements, if the blob also has bytes between the elements.

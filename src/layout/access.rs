@@ -34,7 +34,8 @@ impl<'a> Tensor<'a> {
     #[inline]
     pub fn dense(&self) -> Result<Component<'a>, Error> {
         let data = match self.layout() {
-            // Every dense object has a component `data`, so a single component is that one.
+            // Every dense object has a component `data`. So if the object has a single component, it is `data`, and its role
+            // need not be compared.
             Layout::Dense => self.only_component().or_else(|| self.component("data")),
             _ => None,
         };
@@ -491,7 +492,7 @@ impl<'a> Component<'a> {
 
     /// Returns the state of the component.
     pub(crate) fn state(&self) -> State {
-        // Whether a shard was found is no property of the component.
+        // The state describes the component itself, so a shard that was not found does not make the component unread.
         match self.stored_and_known() {
             Err(why) if why != Unsupported::Shard => State::Unread(self.reason(why)),
             _ if self.logical().unknown => State::Opaque,
@@ -570,8 +571,8 @@ impl<'a> Component<'a> {
             lines.reserve(length.min(most)).map_err(no_memory)?;
         }
         loop {
-            // Room for one byte more than declared could take a line more, so no room is asked for beyond the declared
-            // size.
+            // The reader wants one byte of room after the declared size, to see that the content ends. That byte could take
+            // another line of 64 bytes, so no room is asked for beyond the declared size.
             let left = most.saturating_sub(lines.len()).min(reader.wanted());
             let length = reader.read_chunk(lines.room(left, most).map_err(no_memory)?)?;
             if length == 0 {

@@ -294,7 +294,7 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
                 None => fill(&mut values, elements::<i8>(bytes).map(f32::from)),
             }
             let count = bytes.len().saturating_mul(if packed { 2 } else { 1 });
-            // The last byte of `f4_e2m1` may hold a single element.
+            // If the number of elements is odd, the last byte of `f4_e2m1` holds a single element.
             let (values, _) = split(&mut values, self.left.min(u64_from_usize(count)));
             self.scale(values);
             self.left = self.left.saturating_sub(u64_from_usize(values.len()));
@@ -334,8 +334,8 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
                 (self.column, self.row) = (0, self.row.saturating_add(1));
             }
             if self.row >= self.blocks.size {
-                // The next block row has its scales after those of all columns, which are in memory, so the number fits
-                // in a `usize`.
+                // The scales of the next block follow those of all columns of this block. These scales are in memory, so
+                // their number fits in a `usize`.
                 let columns = usize::try_from(self.blocks.stride).unwrap_or(usize::MAX);
                 (self.row, self.first) = (0, self.first.saturating_add(columns));
             }

@@ -342,8 +342,8 @@ impl BorrowedComponents<'_> {
         let group = size.ok().and_then(|rows| rows.checked_mul(outputs)).ok_or(self.misfit())?;
         // The index of the first row of the group that the loop takes next.
         let mut next = 0_usize;
-        // The codes of a part of a row, and the scales and zero points of its columns. Without `zeros`, `zeros` keeps
-        // the middle code.
+        // Buffers for the codes of up to `TILE` columns of a row, and for the scales and zero points of these columns. If
+        // the object has no component `zeros`, the zero point of each column stays the middle code.
         let middle = if self.quantization.bits() == 4 { 8.0 } else { 128.0 };
         let (mut codes, mut scales, mut zeros) = ([0; TILE], [0.0; TILE], [middle; TILE]);
         for (ordinal, group) in weights.chunks_mut(group.max(1)).enumerate() {

@@ -123,7 +123,8 @@ impl CodeForm {
                         }
                         shift = shift.saturating_add(bits.into());
                     }
-                    // Words of the last rows may have room for further codes, which the other form does not hold.
+                    // If the last rows do not fill their words, the unused bits must be 0, because the other form has no
+                    // place for them.
                     if words.iter().any(|word| shifted(*word, shift) != 0) {
                         return Err(Lossy);
                     }

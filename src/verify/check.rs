@@ -127,7 +127,8 @@ pub fn check_in_order<'a>(
     let mut check = Check::new(subject, observer);
     let manifest = check.subject.manifest;
     let mut order = Vec::new();
-    // Without memory for the order, the order of the manifest does as well, and the bytes are read twice.
+    // If there is no memory for the sorted list, objects are checked in the order of the manifest. The result is the same,
+    // but a source that hashes the file may have to read bytes twice.
     if order.try_reserve_exact(manifest.tensors().len()).is_err() {
         return check.all(observer);
     }

@@ -54,7 +54,7 @@ const CANONICAL_ORDER: &[ComponentKey] = &[
 ];
 const _: () = assert!(
     CANONICAL_ORDER.len() == ComponentKey::TABLE_ORDER.len(),
-    "a canonical file has every field that another has"
+    "the canonical order must list every field of a component"
 );
 
 /// Writes the entry of the component `part`: its role, and a map of its fields.

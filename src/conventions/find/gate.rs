@@ -109,7 +109,8 @@ impl Gate {
                 let note = contradiction.note(manifest, rules)?;
                 return Ok(note.map_or(Ok(()), |note| notes.add(note))?);
             }
-            // The shapes of these groups are the content of a tensor, and are compared when that has been read.
+            // The shape of such a group is the content of one of its tensors, so the tensors are compared with the shape
+            // once the check has read this content.
             let state = match anchor {
                 Anchor::Nf4 | Anchor::Fp4 => Some(*tensor),
                 Anchor::Packed => beside(manifest, tensor, PACKED)?.filter(is_shape),
@@ -140,7 +141,8 @@ impl Gate {
                 }
             }
         }
-        // In an archive with conventions, tensors are groups already, and their check has the verdict of the file.
+        // In an archive with conventions, each group is already one tensor. Its components are examined as well, so that the
+        // verdict is that on the file without conventions.
         for tensor in manifest.tensors() {
             let Some(form) = QuantizedForm::of(&tensor) else { continue };
             for component in tensor.components() {

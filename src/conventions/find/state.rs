@@ -195,7 +195,8 @@ impl<'a> Scanner<'a> {
 
     /// Reads any value with everything in it, of at most [`DEPTH`] levels.
     fn skip(&mut self) -> Option<()> {
-        // The lowest bit says whether the innermost level is an object, the next one the level around it, and so on.
+        // Bit 0 of `objects` says whether the innermost open array or object is an object, bit 1 says this of the array or
+        // object around it, and so on.
         let (mut objects, mut depth) = (0_u64, 0_u32);
         loop {
             let is_object = self.eat(b'{');
@@ -212,7 +213,7 @@ impl<'a> Scanner<'a> {
             } else {
                 self.scalar()?;
             }
-            // A value has ended, and perhaps the levels around it.
+            // A value has ended. Closing brackets may follow, each of which ends the array or object around the value.
             loop {
                 if depth == 0 {
                     return Some(());
