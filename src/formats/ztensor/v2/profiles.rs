@@ -77,11 +77,11 @@ pub(crate) struct PartRule {
 pub(crate) enum Types {
     /// The types of data of `zt.mx/1`: `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2`, `i8`, and unknown logical types.
     Mx,
-    /// Scales of the form `e8m0_exponent`: `f8_e8m0`.
+    /// Scales whose attribute `scale_form` is `e8m0_exponent`: `f8_e8m0`.
     E8M0,
-    /// Scales of the form `f32_factors`: floats of any width.
+    /// Scales whose attribute `scale_form` is `f32_factors`: floats of any width, without the key `type`.
     Floats,
-    /// Scales of the form `f16_factors`: floats of two bytes.
+    /// Scales whose attribute `scale_form` is `f16_factors`: `f16` or `bf16`, without the key `type`.
     Halves,
     /// Bytes, as GGUF blocks require: the dtype must be `u8`, and the component must not have the key `type`.
     U8,
@@ -103,8 +103,8 @@ pub(crate) enum Count {
 }
 
 impl Types {
-    /// Returns whether the component `part` has one of these types. If `part` has a `type` that its profile (a versioned layout such as
-    /// `zt.mx/1`) does not define, only the dtype is compared: see [`ComponentRecord::is_beyond_profile`].
+    /// Returns whether the component `part` has one of these types. If `part` has a `type` that its profile (a versioned layout
+    /// such as `zt.mx/1`) does not define, only the dtype is compared: see [`ComponentRecord::is_beyond_profile`].
     pub(crate) fn allow(self, part: &ComponentRecord) -> bool {
         use LogicalType as L;
         use StorageType as S;
