@@ -91,7 +91,8 @@ pub(crate) fn run(
     if tolerance.is_some() {
         found.accept();
     }
-    // If an object was not compared, the status says so, whatever else differs.
+    // If an object could not be read, the exit status is that of this problem, which is printed below, even if other
+    // objects differ.
     if !found.is_equal() && found.unread.is_empty() {
         app.set_exit_status(Status::Invalid);
     }

@@ -1,4 +1,4 @@
-//! `zten check`
+//! Tests of the verdicts, messages and exit statuses of `zten check`.
 
 use std::fs;
 use std::process::Command;

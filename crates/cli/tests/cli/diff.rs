@@ -1,4 +1,4 @@
-//! `zten diff`
+//! Tests that `zten diff` finds, folds and measures the differences of two files.
 
 mod attributes;
 mod copies;
@@ -83,7 +83,7 @@ fn each_kind_of_change() {
     ];
     let mut data = vec![1; 576 + 2 - 64];
     let old = file("diff-old.zt", &old, &data);
-    // A byte of the tensors `bytes` and `all`.
+    // One byte changes in the tensor `bytes`, and one in the tensor `all`.
     data[384 - 64] = 0;
     data[577 - 64] = 2;
     data.resize(640 - 64, 0);

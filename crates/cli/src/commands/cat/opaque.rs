@@ -136,7 +136,8 @@ mod tests {
         let [text, json] = printed(r"[('a b', '|u1'), ('\x1b\'\u200b', '|u1')]", &[1, 2]);
         assert_eq!(text, r#"{"a b": 1, "\u{1b}'\u{200b}": 2}"#);
         assert_eq!(json, r#"{"a b":1,"\u001b'\u200b":2}"#);
-        // The keys of other JSON objects begin with a dollar.
+        // JSON shows a record with a field name that begins with a dollar sign as `$map`: such keys mark values that are no
+        // records.
         let [text, json] = printed("[('$int', '|u1'), ('b', '|u1')]", &[1, 2]);
         assert_eq!((&*text, &*json), ("{$int: 1, b: 2}", r#"{"$map":["$int",1,"b",2]}"#));
         let [_, json] = printed("[('s', [('b', '|u1'), ('b', '|u1')])]", &[1, 2]);

@@ -98,7 +98,7 @@ impl Plan {
                 return Err(
                     "--shard-size for an OUT that ends in .zt requires --to 2: files of 1.2 have no shards",
                 );
-            },
+            }
             WrittenFormat::Safetensors => {}
             _ => return Err("--shard-size requires an OUT that ends in .safetensors or .zt"),
         }
@@ -195,7 +195,7 @@ fn checksum(digest: Digest, to: To, canonical: bool) -> Result<Checksum, &'stati
     };
     if canonical && digest != own {
         return Err(
-            "a canonical file has sha256 digests, in 2 xxh3: --canonical takes no other --digest",
+            "a canonical file has sha256 digests in 1.2, and xxh3 digests in 2: --canonical takes no other --digest",
         );
     }
     match (digest, to) {

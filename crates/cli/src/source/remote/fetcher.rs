@@ -126,7 +126,7 @@ impl Files {
 
     fn get(&self, number: u32) -> io::Result<&RemoteFile> {
         let file = usize::try_from(number).ok().and_then(|number| self.found.get(number));
-        file.ok_or_else(|| invalid("a file that was not found"))
+        file.ok_or_else(|| invalid("the number of a file that was not found"))
     }
 
     /// Returns file `number` for reading. Pauses the file that was read longest ago, so that blocks of only [`AHEAD`] files
