@@ -57,7 +57,8 @@ pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Re
 
 /// The reason why printing stopped.
 enum Stop {
-    /// The command line asks for an object, component or slice that does not exist.
+    /// The command line asks for an object, component or slice that does not exist, or for a form in which the elements
+    /// cannot be printed.
     Usage(String),
     /// The file is invalid, or cannot be read.
     Problem(Box<Problem>),

@@ -142,7 +142,8 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     Ok(paths.iter().map(|path| folder.join(path)).collect())
 }
 
-/// A verified file, with the digests of its components.
+/// A verified file, with the digests of its components. `order` has the tensors to print, sorted by the bytes of their
+/// names.
 struct Hashed<'a> {
     archive: &'a FileWithShards,
     sums: &'a Sums,

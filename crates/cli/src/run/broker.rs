@@ -111,7 +111,8 @@ impl Printer {
         }
     }
 
-    /// Prints the results of jobs up to the first job without a result, and returns whether any was printed.
+    /// Takes the results of jobs up to the first job without a result, and prints those that were not printed yet. Returns
+    /// whether there was any result.
     fn print_results(&mut self, app: &mut App) -> io::Result<bool> {
         let mut is_any = false;
         while let Some(result) = self.ordered.next() {

@@ -174,7 +174,8 @@ impl Running {
         self.tasks.is_empty()
     }
 
-    /// Adds the budget of `task` to the worker's budget. The first job's budget was granted at the start.
+    /// Subtracts `task` from the jobs that the worker may still be sent, and adds the budget of `task` to the budget of the
+    /// worker. The budget of the first job was granted when the worker was started, and is not added again.
     pub(super) fn grant(&mut self, call: &Call, task: &mut Task) {
         self.left = self.left.saturating_sub(task.count());
         task.budget =
