@@ -50,7 +50,8 @@ pub(crate) fn terminals() -> Terminals {
     })
 }
 
-/// Returns the width of standard output in columns if it is a terminal, or 80 if the terminal does not tell.
+/// Returns the number of columns of standard output if it is a terminal (80 if the terminal does not tell), and `None` if
+/// it is no terminal.
 pub(crate) fn output_columns() -> Option<usize> {
     terminals().columns.map(usize::from)
 }
