@@ -58,7 +58,7 @@ fn unmatched(sides: &[Side; 2], patterns: &[String], globs: &[Glob]) -> Option<S
     Some(no_match(pattern, names()))
 }
 
-/// Compares two files.
+/// Compares two files, and prints their differences, or the problems of files that are rejected.
 pub(crate) fn run(
     app: &mut App,
     args: &Diff,

@@ -88,6 +88,10 @@ impl Plan {
         }
         match target {
             _ if shard_size.is_none() => {}
+            // The names of the shards are made from the suffix of OUT, so `--format` cannot take its place.
+            _ if WrittenFormat::from_path(&args.output).is_none() => {
+                return Err("--shard-size requires an OUT that ends in .safetensors or .zt");
+            }
             WrittenFormat::ZTensor if args.dequantize.is_some() => {
                 return Err(
                     "--dequantize and --shard-size together require an OUT that ends in .safetensors",

@@ -144,7 +144,11 @@ impl Files {
         self.get(number)
     }
 
-    /// Finds the sibling file `want` in the folder of the first file or below.
+    /// Finds the sibling file `want` in the folder of the first file or below. The inner error is that of the server, and
+    /// is sent as the answer.
+    ///
+    /// # Errors
+    /// The process at the other end asks for more siblings than it may, so this process ends.
     fn find(&mut self, want: &Want) -> io::Result<Result<Option<FoundSibling>, RemoteError>> {
         if self.asked >= self.most {
             return Err(invalid("more files than the limit allows"));
