@@ -557,7 +557,8 @@ impl<'a> Broker<'a> {
         let files = u32::try_from(task.item.entries.len()).unwrap_or(u32::MAX);
         let most = strictness.max_siblings().saturating_mul(files);
         let path = task.item.input(number).filter(|_| task.requested_files <= most);
-        let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
+        let path: PathBuf =
+            path.ok_or_else(|| invalid("a request for more files than the limit allows"))?;
         let packet = match ShardFinder::of(&path).links(strictness.links()).open(want) {
             Ok(Some(ShardFile { file, length, .. })) => {
                 let identity = file.identity();
@@ -588,7 +589,8 @@ impl<'a> Broker<'a> {
         task.requested_blobs = task.requested_blobs.saturating_add(1);
         let entry = usize::try_from(number).ok().and_then(|number| task.item.entries.get(number));
         let entry = entry.filter(|_| task.requested_blobs <= BLOBS);
-        let entry = entry.ok_or_else(|| invalid("more blobs than a manifest can list"))?;
+        let entry =
+            entry.ok_or_else(|| invalid("a request for more blobs than a manifest can list"))?;
         let reply = match entry.blob_length(sha256) {
             Ok(length) => Reply::Blob(length),
             Err(error) => Reply::Failed(IoFailure::new(&error)),

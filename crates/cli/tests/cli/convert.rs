@@ -478,7 +478,7 @@ fn standard_output_gets_the_whole_file_or_nothing() {
     for (options, wanted) in [
         (&["-"][..], "standard output has no suffix: choose a format with --format"),
         (&["-", "--to=2", "--shard-size=1GB"], "--shard-size writes several files"),
-        (&["x.npz", "--format=zt"], "--format is another format than the suffix of OUT"),
+        (&["x.npz", "--format=zt"], "--format names another format than the suffix of OUT"),
     ] {
         let complaint = failed(zten([&["convert", input], options].concat()), 2);
         assert!(complaint.contains(wanted), "{complaint}");

@@ -1,8 +1,8 @@
 //! Printing of opaque elements of NumPy: text, bytes, dates, durations, long doubles, void and records of them.
 //!
 //! The library hands out the bytes of these elements as they are stored, and the name of their type. [`Opaque::new`] compiles
-//! this name to a list of steps once, and each element is printed by going through the steps. Neither recurses, so the depth of
-//! nested records costs no stack.
+//! this name to a list of steps once, and each element is printed by going through the steps. Neither compiling nor
+//! printing recurses, so the depth of nested records costs no stack.
 
 mod date;
 mod extended;

@@ -49,7 +49,7 @@ fn target(args: &Convert) -> Result<WrittenFormat, &'static str> {
     });
     match (WrittenFormat::from_path(&args.output), asked) {
         (Some(own), Some(asked)) if own != asked => {
-            Err("--format is another format than the suffix of OUT")
+            Err("--format names another format than the suffix of OUT")
         }
         (Some(format), _) | (None, Some(format)) => Ok(format),
         // Only .zt files have generations.

@@ -151,7 +151,7 @@ impl Files {
     /// The process at the other end asks for more siblings than it may, so this process ends.
     fn find(&mut self, want: &Want) -> io::Result<Result<Option<FoundSibling>, RemoteError>> {
         if self.asked >= self.most {
-            return Err(invalid("more files than the limit allows"));
+            return Err(invalid("a request for more files than the limit allows"));
         }
         self.asked = self.asked.saturating_add(1);
         let found = match self.get(0)?.find(want) {
