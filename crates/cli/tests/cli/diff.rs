@@ -296,7 +296,7 @@ fn differences_are_measured() {
                 "count": 3, "changed": 2, "not_finite": 0, "new_nan": 0, "max": 2.0, "mean": 1.0,
                 "relative": 2.0 / 60.0_f64.exp2(),
             }),
-            // The values of both pairs are equal as doubles.
+            // As doubles, the old and the new elements are equal, so the norm of the difference is 0 and the cosine is 1.
             [0.0, 1.0],
         ),
         (

@@ -142,7 +142,7 @@ fn existing_files_stay_unless_force_is_given() {
     }
     succeeded_text(convert(&other_format("stored.npz"), &out, &["--force"]));
     assert!(fs::read(&out).unwrap().starts_with(b"PK"));
-    // The same holds for a file that is rejected or that the other format cannot represent.
+    // Even with `--force`, an existing output stays if the input is rejected, or if the other format cannot represent it.
     let sparse = corpus_folder().join("accept/1.2.3/coo_zstd_crc.zt");
     for (from, status) in
         [(sparse, 2), (corpus_folder().join("reject/blob-alignment--v12-72.zt"), 1)]
