@@ -98,7 +98,7 @@ fn sort(found: &mut [(Tensor<'_>, Measured)], order: StatSort) {
         Measured::Read(read) => Some(read.statistics),
         Measured::Skipped(_) | Measured::Unread(_) => None,
     };
-    // All of these numbers are finite, so negative infinity is less than any of them.
+    // Deviations and largest elements are finite here, so negative infinity puts tensors without such a number last.
     let number = |value: Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
     let by = |key: fn(&Statistics) -> Option<f64>| {
         let key = move |found: &Measured| number(statistics(found).and_then(|own| key(&own)));

@@ -155,7 +155,7 @@ impl Progress {
         if !self.shown || self.start.elapsed() < PATIENCE {
             return;
         }
-        // If another thread is drawing, this thread does not wait for it.
+        // If another thread is drawing the line, this thread goes on reading instead of waiting.
         let Ok(mut drawn) = self.drawn.try_lock() else {
             return;
         };

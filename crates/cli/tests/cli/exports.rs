@@ -71,7 +71,7 @@ fn types_of_2_are_kept() {
     assert_eq!(printed, "[[0.5, 1.0],\n [1.5, 2.0],\n [3.0, 4.0]]\n");
     succeeded_text(convert(&path("2.zt"), &path("y.safetensors"), &[]));
     assert_eq!(fs::read(path("y.safetensors")).unwrap(), file);
-    // Through 1.2, these types are unknown names.
+    // 1.2 has no such types, so a file of 1.2 has them as unknown type names over u8.
     succeeded_text(convert(&path("x.safetensors"), &path("1.zt"), &[]));
     let listed = succeeded_text(zten(["ls", path("1.zt").to_str().unwrap()]));
     assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");

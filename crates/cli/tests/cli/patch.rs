@@ -177,7 +177,7 @@ fn chains_replace_their_base() {
         let out = ["apply", "-q", "-o", current.to_str().unwrap()];
         assert_eq!(succeeded_text(patch(&out, &paths)), "");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());
-        // The same patches are applied a second time.
+        // The patches do not fit their own result, so they cannot be applied a second time.
         let why = failed(patch(&out, &paths), 1);
         assert!(why.contains("patch-base"), "{why}");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());

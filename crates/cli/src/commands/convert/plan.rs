@@ -32,7 +32,7 @@ pub(super) struct Plan {
 /// The objects that are written and that are left out, and the attributes of the new file.
 pub(super) struct Selected {
     pub(super) selection: Selection,
-    /// The storage that these objects share.
+    /// The storage that the selected objects share or repeat.
     pub(super) shared: Shared,
     /// The attributes of the new file, or `None` if it keeps those of the input.
     pub(super) attributes: Option<Encoded>,
