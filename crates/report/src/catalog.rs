@@ -141,7 +141,7 @@ pub fn is_of_caller(row: &Row) -> bool {
     row.id().starts_with("list-") || row.id().starts_with("policy-")
 }
 
-/// Returns the text that the page about the rule `torch-global` adds: the classes of plain values that pickles may import, and how a
+/// Returns the text that `zten explain torch-global` prints in addition: the classes of plain values that pickles may import, and how a
 /// checkpoint with other classes can be read.
 pub fn classes_in_pickles() -> String {
     let names: Vec<_> = zten::formats::classes_in_pickles().collect();
