@@ -255,8 +255,8 @@ impl<'c, 'a> Chain<'c, 'a> {
         [self.base.verifier.clone()].into_iter().chain(patches).collect()
     }
 
-    /// Computes tensor `number` of the result, and passes its bytes to `take` in pieces. `producer` applies the changes, and the
-    /// `verifiers` are those of [`verifiers`](Self::verifiers). The tensors must be read in ascending order of their numbers.
+    /// Computes tensor `number` of the result, and passes its bytes to `take` in pieces. `producer` applies the changes, and `verifiers`,
+    /// which [`verifiers`](Self::verifiers) returned, check the bytes that are read.
     pub(crate) fn read(
         &self,
         number: usize,
