@@ -276,10 +276,12 @@ impl Policy {
         self.allow_globals.is_some()
     }
 
-    /// Returns whether the policy names every class and function that the `findings` of a file say its pickles import. Returns false for
-    /// a policy without such a list of names.
+    /// Returns whether the policy names every class and function that the pickles of a file import. `findings` are the findings about
+    /// the file: those by the rule `torch-global` have the names. Returns false for a policy without such a list of names.
     pub fn allows_all_globals(&self, findings: &[zten::manifest::Finding]) -> bool {
-        let mut names = findings.iter().flat_map(zten::manifest::Finding::names);
+        // Other findings have names, too: `torch-left-out` has those of the values that are left out.
+        let imports = findings.iter().filter(|finding| finding.error().rule() == Some(GLOBAL));
+        let mut names = imports.flat_map(zten::manifest::Finding::names);
         self.allow_globals
             .as_ref()
             .is_some_and(|allowed| names.all(|name| allowed.iter().any(|one| one == name)))
