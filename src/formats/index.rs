@@ -156,7 +156,7 @@ impl Index {
         };
         metadata.check_unique(twice)?;
         if part_format == PartFormat::Safetensors {
-            json_text::decode(&mut metadata, options.limit().depth())?;
+            json_text::decode(&mut metadata, options.limit().depth(), header::duplicate_key_in)?;
         }
         let cbor = metadata.finish(twice)?;
         if !cbor.is_empty() {

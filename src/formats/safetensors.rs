@@ -113,7 +113,7 @@ pub(crate) fn open(
     };
     let header = header(start, length, options.limit())?;
     let (mut builder, mut metadata) = parse(header, length, options)?;
-    json_text::decode(&mut metadata, options.limit().depth())?;
+    json_text::decode(&mut metadata, options.limit().depth(), duplicate_key_in)?;
     if metadata.len() > 0 {
         builder.attributes(&metadata.finish(duplicate_key)?).map_err(format_error)?;
     }
@@ -148,6 +148,7 @@ pub(crate) fn archive<'s>(
     read(source, length, &mut start, options.limit())?;
     let header = header(&start, length, options.limit())?;
     let (builder, metadata) = parse(header, length, options)?;
+    json_text::check_listed(&metadata, duplicate_key_in)?;
     Ok((Archive::from_parsed(source, finish(builder)?), metadata))
 }
 
@@ -339,9 +340,16 @@ fn finish(builder: Builder<'_>) -> Result<Parsed, FormatError> {
     builder_error::finish(builder, Rule::SafetensorsDuplicateName)
 }
 
-/// Returns the error for a duplicate key of the metadata.
+/// Returns the error for the key `key` that occurs twice in the metadata.
 fn duplicate_key(key: &str) -> FormatError {
     let key = Short(key);
     let sentence = format_args!("duplicate key {key}");
+    FormatError::violation(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
+}
+
+/// Returns the error for the key `duplicate` that occurs twice in one map of the JSON text of the metadata key `key`.
+fn duplicate_key_in(key: &str, duplicate: &str) -> FormatError {
+    let (key, duplicate) = (Short(key), Short(duplicate));
+    let sentence = format_args!("duplicate key {duplicate} in the JSON text of {key}");
     FormatError::violation(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
 }

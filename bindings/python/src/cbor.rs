@@ -148,7 +148,7 @@ fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
 /// Encodes the Python integer `value` as CBOR and appends it to `out`.
 ///
 /// # Errors
-/// A `ValueError` for an integer below -2^64 or above 2^64 - 1.
+/// An `OverflowError` for an integer below -2^64 or above 2^64 - 1.
 fn integer(out: &mut Encoder, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let beyond = || PyOverflowError::new_err("integer out of range: expected -2**64 to 2**64 - 1");
     let number: i128 = value.extract().map_err(|_| beyond())?;

@@ -100,7 +100,7 @@ def test_what_keeps_the_names_of_the_file(tmp_path: Path) -> None:
     digests = zten.hash(MXFP4)
     assert list(digests) == plain and list(zten.safe_open(MXFP4).keys()) == plain
     assert list(zten.numpy.load_file(MXFP4)) == plain and zten.check(MXFP4)
-    # A list of digests names the tensors that the file stores.
+    # With a list of digests, a file has the tensors that it stores, because the list names these.
     with zten.open(MXFP4, digests=digests.text) as file:
         assert list(file) == plain and file.verify() == (2, 0)
     with pytest.raises(ValueError, match="conventions=False"):
@@ -150,7 +150,7 @@ def test_only_the_rows_of_a_part_are_read() -> None:
         for index, rows in reads:
             before = source.count
             tensor[index].dequantize()
-            # A row takes 32 bytes of codes and 2 scales.
+            # A row of 64 codes takes 32 bytes of codes and 2 bytes of scales.
             assert source.count - before == rows * 34, index
 
 

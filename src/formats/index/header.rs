@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::escape;
@@ -87,7 +87,8 @@ impl Count {
 impl IndexHeader {
     /// Parses an index, and checks that all keys are unique.
     pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
-        let mut reading = Reading { limits, header: Self::default(), rejection: None };
+        let (rejection, unknown_keys) = (None, Map::default());
+        let mut reading = Reading { limits, header: Self::default(), rejection, unknown_keys };
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let parsed = Top(&mut reading).deserialize(&mut json).and_then(|()| json.end());
         if let Err(error) = parsed {
@@ -103,18 +104,26 @@ impl IndexHeader {
                 .or_at(at));
         }
         let mut header = reading.header;
+        reading.unknown_keys.check_unique(duplicate_key)?;
         header.metadata.check_unique(|key| duplicate_key(key).about("metadata"))?;
         header.weights.put_in_order()?;
         Ok(header)
     }
 }
 
-/// Returns the error for the duplicate key `key`.
+/// Returns the error for the key `key` that occurs twice in one map of the index.
 fn duplicate_key(key: &str) -> FormatError {
     FormatError::violation(
         Rule::IndexDuplicateKey,
         format!("duplicate key {}", escape::quoted(key)),
     )
+}
+
+/// Returns the error for the key `duplicate` that occurs twice in one map within the value of `key`, a key of the metadata.
+pub(super) fn duplicate_key_in(key: &str, duplicate: &str) -> FormatError {
+    let (key, duplicate) = (escape::quoted(key), escape::quoted(duplicate));
+    let sentence = format!("duplicate key {duplicate} in the value of {key}");
+    FormatError::violation(Rule::IndexDuplicateKey, sentence).about("metadata")
 }
 
 /// The map `weight_map` of an index: which file contains each tensor.
@@ -227,6 +236,8 @@ struct Reading<'l> {
     header: IndexHeader,
     /// The error that ended parsing; `None` if the JSON parser reports the error itself.
     rejection: Option<FormatError>,
+    /// The keys of the index that are neither `metadata` nor `weight_map`, to find duplicates. The values are null.
+    unknown_keys: Map,
 }
 
 impl Reading<'_> {
@@ -282,8 +293,12 @@ impl Top<'_, '_> {
                 "metadata" => core::mem::replace(&mut metadata, true),
                 "weight_map" => core::mem::replace(&mut weights, true),
                 _ => {
-                    // `IgnoredAny` skips the value without recursion.
-                    map.next_value::<IgnoredAny>()?;
+                    // `RawValue` finds the end of the value without recursion, so nested values cannot exhaust the stack.
+                    let value = map.next_value::<&RawValue>()?.get();
+                    let unique = json_text::check_unique(value, duplicate_key);
+                    unique.map_err(|error| self.0.reject(error.about(&key)))?;
+                    let pushed = self.0.unknown_keys.put(&key, |out| Ok(out.null()?));
+                    pushed.map_err(|error| self.0.reject(error))?;
                     let (_, count) = self.0.header.unknown_keys.get_or_insert((key, 0));
                     *count = count.saturating_add(1);
                     continue;
@@ -314,6 +329,8 @@ impl Metadata<'_, '_> {
             // Parsing as `RawValue` finds the end of the value without recursion, so nested values cannot exhaust the stack.
             // `json_text::put` converts the value, also without recursion.
             let value = map.next_value::<&RawValue>()?.get();
+            let unique = json_text::check_unique(value, |twice| duplicate_key_in(&key, twice));
+            unique.map_err(|error| reading.reject(error))?;
             if key == TOTAL_SIZE {
                 if reading.header.total_size.replace(Count::of(value)).is_some() {
                     return Err(reading.reject(duplicate_key(&key).about("metadata")));

@@ -89,8 +89,8 @@ class LimitExceeded(Error):
 
 
 class MissingTensor(Error, KeyError):
-    """The file has no tensor of the name, or no tensor whose name matches the pattern. The message suggests the most similar
-    name. It is a :class:`KeyError` too, as for any mapping."""
+    """The file has no tensor of the given name, or no tensor whose name matches the given pattern. The message suggests the most similar
+    name that the file has. This class is a :class:`KeyError` too, because a file is a mapping."""
 
 
 class SandboxError(OSError):
@@ -105,12 +105,14 @@ def _clause(rule: str) -> str | None:
 
 
 def unserved(sentence: str, name: str, rule: str = "unsupported-format", **fields: Any) -> Unsupported:
-    """Returns the error for the object ``name``, which the call does not support."""
+    """Returns the error of a call that does not support the object ``name``. ``sentence`` says why, ``rule`` is the id of the unsupported
+    feature, and ``fields`` are further fields of the error."""
     return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
 
 
 def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
-    """Returns the error for the object ``name``, which ``rule`` says is not read."""
+    """Returns the error for the object ``name`` of ``file``, whose bytes zten does not hand out. ``rule`` is the id of the rule that says
+    why, and gives the error its message and advice."""
     facts = _zten.explain(rule or "")
     if facts is None:
         return unserved("it is unread", name, rule or "unsupported-feature", file=file)
@@ -119,7 +121,8 @@ def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
 
 
 def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:
-    """Returns the error for the object ``name``, for which a library cannot make an array, or memory is short."""
+    """Returns the error for the object ``name`` of ``file``, for which NumPy, SciPy or PyTorch made no array, but raised ``error``.
+    ``what`` describes the array. A :class:`MemoryError` becomes :class:`LimitExceeded`, any other exception :class:`Unsupported`."""
     if isinstance(error, MemoryError):
         sentence = f"{name!r}: there is no memory for it: {what}"
         rule = "limit-decoded"
