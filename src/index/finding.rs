@@ -22,8 +22,9 @@ impl Finding {
         &self.error
     }
 
-    /// Returns the names of what the finding and all further findings by the rule are about, if the rule is `torch-global`: modules
-    /// and classes, as in `omegaconf.listconfig.ListConfig`. Empty for any other rule.
+    /// Returns the names of what the finding and all further findings by the rule are about. For the rule `torch-global`
+    /// these are modules and classes, as in `omegaconf.listconfig.ListConfig`; for the note `torch-left-out`, the names of
+    /// the values that are left out, each with its kind. Empty for any other rule.
     pub fn names(&self) -> &[String] {
         &self.names
     }

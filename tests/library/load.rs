@@ -8,9 +8,10 @@ use std::sync::{Condvar, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use zten::error::Misuse;
 use zten::verify::{Verified, Verifier};
-use zten::write::{Checksum, Level, WriteOptions};
-use zten::{Archive, Component, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt};
+use zten::write::{Checksum, Level, NewComponent, NewObject, WriteOptions};
+use zten::{Archive, Component, DType, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt};
 use zten_testkit::{accepted, reads, reject_index, write};
 
 /// Returns the components of a file.
@@ -95,6 +96,31 @@ fn loading_equals_reading_one_by_one() {
         }
     }
     assert!(read > 1000 && failed > 100, "{read} components, {failed} files that fail");
+}
+
+/// A dense tensor of 1.x may have other components before `data`. The elements of a loaded tensor are those of `data`, and an error
+/// names the tensor.
+#[test]
+fn loaded_elements_are_those_of_data() {
+    let parts = [
+        NewComponent::new("a", DType::F32, 1),
+        NewComponent::new("data", DType::F32, 2),
+    ];
+    let object = NewObject::custom("w", &[2], "dense", &parts);
+    let [other, own] = [&[3.0_f32][..], &[1.5, 2.5]].map(|floats| {
+        floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<u8>>()
+    });
+    let file = write(&WriteOptions::default(), |file| {
+        file.add_object(&object, &[("a", &other), ("data", &own)])
+    });
+    let archive = Archive::from_bytes(file.unwrap()).unwrap();
+    let loaded = archive.load().unwrap();
+    if cfg!(target_endian = "little") {
+        assert_eq!(loaded[0].as_slice::<f32>().unwrap(), [1.5, 2.5]);
+    }
+    let error = loaded[0].as_slice::<u8>().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Misuse(Misuse::Type)), "{error}");
+    assert_eq!(error.tensor(), Some("w"));
 }
 
 #[test]

@@ -594,7 +594,8 @@ await test('names of dtypes that other programs use are those of the command', a
   const two = new Uint16Array([0x3f80, 0xbf80])
   for (const [name, own, data] of [
     ['BF16', 'bf16', two], ['bfloat16', 'bf16', two], ['fp16', 'f16', two], ['HALF', 'f16', two], ['float32', 'f32', new Float32Array(2)],
-    ['fp32', 'f32', new Float32Array(2)], ['F8_E4M3', 'f8_e4m3fn', new Uint8Array(2)], ['long', 'i64', new BigInt64Array(2)],
+    ['fp32', 'f32', new Float32Array(2)], ['F8_E4M3', 'f8_e4m3fn', new Uint8Array(2)], ['f8_e4m3', 'f8_e4m3fn', new Uint8Array(2)],
+    ['long', 'i64', new BigInt64Array(2)],
     ['boolean', 'bool', new Uint8Array(2)], ['c64', 'complex64', new Float32Array(4)],
   ]) {
     for (const suffix of ['zt', 'safetensors']) {
@@ -603,7 +604,9 @@ await test('names of dtypes that other programs use are those of the command', a
       assert.deepEqual(written, wanted, name)
     }
   }
-  for (const name of ['f33', '', 'toString', 'bf 16']) await assert.rejects(encode('a.zt', { w: { data: two, dtype: name } }), TypeError)
+  for (const name of ['f33', '', 'toString', 'bf 16']) {
+    await assert.rejects(encode('a.zt', { w: { data: two, dtype: name } }), { name: 'ZtenError', object: 'w', message: /^unknown dtype "[^"]*", expected a name such as "bf16"/ })
+  }
   await assert.rejects(encode('a.zt', { w: { data: two, dtype: 'F32' } }), { name: 'TypeError', message: /holds no elements of the dtype f32/ })
 })
 
@@ -633,7 +636,7 @@ await test('what cannot be written is named', async () => {
     [['a.safetensors', { __metadata__: one }], /__metadata__/, '__metadata__', 'unsupported'],
     [['a.zt', { one: { ...one, shape: [7] } }], /the data has 24 bytes, expected 28 for f32 of the shape \[7\]/, 'one'],
     [['a.zt', { one: { ...one, shape: [2n ** 63n, 2n ** 63n] } }], /expected 18446744073709551615/, 'one'],
-    [['a.zt', { one: { data: new Uint8Array(1), dtype: 'q4' } }], /unknown dtype "q4"/, 'one'],
+    [['a.zt', { one: { data: new Uint8Array(1), dtype: 'q4' } }], /unknown dtype "q4", expected a name such as "bf16"/, 'one'],
     [['a.zt', { one: { data: new Uint8Array(0), dtype: 'unknown' } }], /unknown dtype "unknown"/, 'one'],
     [['a.safetensors', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is 2/, 'one'],
     [['a.zt', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is stored as 2/, 'one', 'invalid'],

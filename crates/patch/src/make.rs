@@ -8,6 +8,7 @@ use zten::formats::profile;
 use zten::formats::write::Inexpressible;
 use zten::manifest::ElementType;
 use zten::num::u64_from_usize;
+use zten::verify::Verifier;
 use zten::write::{Change as Copied, Checksum, Copier, Encoded, Level, Sink, WriteOptions, Writer};
 use zten::{Component, DType, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_report::digests::{self, DigestLine, kind};
@@ -79,6 +80,7 @@ pub fn make<S: Sink>(
         summary: Summary::default(),
         level: settings.level,
         kinds: Vec::new(),
+        verifiers: [old.verifier.clone(), new.verifier.clone()],
     };
     maker.tensors(old, new)?;
     maker.finish(old, new)
@@ -99,6 +101,9 @@ struct Maker<'m, S: Sink> {
     /// The type and shape of each change in the record. [`finish`](Self::finish) puts them into the record, which only borrows
     /// text.
     kinds: Vec<String>,
+    /// The verifiers of the old and of the new model, from whose limit `decoded-total` the decoded bytes of each compressed component
+    /// are subtracted once. A tensor that is read twice is first read with a clone.
+    verifiers: [Verifier; 2],
 }
 
 /// Returns a digest of the roles, types, shapes and digests (`sums`) of the components of `tensor`. Tensors of equal content have
@@ -126,11 +131,11 @@ impl<'m, S: Sink> Maker<'m, S> {
         for tensor in &new.tensors {
             match left.remove(tensor.name()) {
                 Some(before) if is_same_kind(&before, tensor) => {
-                    self.compare([old, new], [before, *tensor])?;
+                    self.compare([before, *tensor])?;
                 }
                 Some(before) => {
-                    self.sum(&before, old, 0).map_err(PatchFailure::Old)?;
-                    self.whole(tensor, new)?;
+                    self.sum_of_old(&before)?;
+                    self.whole(tensor)?;
                 }
                 None => added.push(*tensor),
             }
@@ -138,27 +143,27 @@ impl<'m, S: Sink> Maker<'m, S> {
         // The tensors that are left were removed or renamed.
         let mut removed: HashMap<Sha256, VecDeque<Tensor<'m>>> = HashMap::new();
         for tensor in old.tensors.iter().filter(|tensor| left.contains_key(tensor.name())) {
-            let sums = self.sum(tensor, old, 0).map_err(PatchFailure::Old)?;
+            let sums = self.sum_of_old(tensor)?;
             removed.entry(content(tensor, &sums)).or_default().push_back(*tensor);
         }
         for tensor in added {
             if removed.is_empty() {
-                self.whole(&tensor, new)?;
+                self.whole(&tensor)?;
                 continue;
             }
-            let mut verifier = new.verifier.clone();
+            let [_, mut verifier] = self.verifiers.clone();
             let sums = sums(&mut verifier, &tensor).map_err(PatchFailure::New)?;
             let same = removed.get_mut(&content(&tensor, &sums));
             let is_same = |own: &Tensor<'_>| are_equal(&own.attributes(), &tensor.attributes());
             let same = same.filter(|own| own.front().is_some_and(is_same));
             let same = same.and_then(VecDeque::pop_front);
             let Some(same) = same else {
-                self.whole(&tensor, new)?;
+                self.whole(&tensor)?;
                 continue;
             };
             left.remove(same.name());
             self.record.renamed.push([same.name(), tensor.name()]);
-            self.note(&tensor, &sums, 1);
+            self.note(&tensor, &sums, 1).map_err(PatchFailure::New)?;
             self.summary.unchanged = self.summary.unchanged.saturating_add(1);
         }
         let is_left = |tensor: &&Tensor<'m>| left.contains_key(tensor.name());
@@ -166,10 +171,29 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(())
     }
 
-    /// Notes the digests of a `tensor` of the old (0) or new (1) model.
-    fn note(&mut self, tensor: &Tensor<'m>, sums: &[(u64, Sha256)], side: usize) {
+    /// Notes the lengths and digests `sums` of the components of a `tensor` of the old (`side` 0) or new (`side` 1) model, and
+    /// subtracts the decoded bytes from the limit `decoded-total` of this model.
+    fn note(
+        &mut self,
+        tensor: &Tensor<'m>,
+        sums: &[(u64, Sha256)],
+        side: usize,
+    ) -> Result<(), Error> {
         for (component, sum) in tensor.components().zip(sums) {
+            self.count(&component, sum.0, side)?;
             self.note_component(&component, *sum, side);
+        }
+        Ok(())
+    }
+
+    /// Subtracts `bytes`, to which `component` has decoded, from the limit `decoded-total` of the old (`side` 0) or new (`side` 1)
+    /// model. Raw components do not count, because the size of the file bounds them.
+    fn count(&mut self, component: &Component<'_>, bytes: u64, side: usize) -> Result<(), Error> {
+        match self.verifiers.get_mut(side) {
+            Some(verifier) if component.encoding().is_compressed() => {
+                verifier.count_bytes(component, bytes)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -183,20 +207,16 @@ impl<'m, S: Sink> Maker<'m, S> {
         }
     }
 
-    /// Computes and notes the digests of a `tensor` of `model`, the old (0) or new (1) one.
-    fn sum(
-        &mut self,
-        tensor: &Tensor<'m>,
-        model: &Model<'m>,
-        side: usize,
-    ) -> Result<Vec<(u64, Sha256)>, Error> {
-        let sums = sums(&mut model.verifier.clone(), tensor)?;
-        self.note(tensor, &sums, side);
+    /// Computes and notes the digests of a `tensor` of the old model.
+    fn sum_of_old(&mut self, tensor: &Tensor<'m>) -> Result<Vec<(u64, Sha256)>, PatchFailure> {
+        let [mut verifier, _] = self.verifiers.clone();
+        let sums = sums(&mut verifier, tensor).map_err(PatchFailure::Old)?;
+        self.note(tensor, &sums, 0).map_err(PatchFailure::Old)?;
         Ok(sums)
     }
 
     /// Writes `tensor` of the new model whole.
-    fn whole(&mut self, tensor: &Tensor<'m>, new: &Model<'m>) -> Result<(), PatchFailure> {
+    fn whole(&mut self, tensor: &Tensor<'m>) -> Result<(), PatchFailure> {
         let is_known = |own: Component<'_>| {
             matches!(own.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
         };
@@ -240,7 +260,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         let changes = |_: &Tensor<'_>| {
             Some(Copied { name: Some(&name), content: Some(&take), ..Copied::default() })
         };
-        let copier = Copier::with_verifier(new.verifier.clone()).changes(&changes);
+        let [_, verifier] = self.verifiers.clone();
+        let copier = Copier::with_verifier(verifier).changes(&changes);
         let mut copier = copier.layouts(profile).compressed(self.level);
         let written = copier.object(tensor, &mut self.writer, None);
         written.map_err(|error| match error.kind() {
@@ -252,22 +273,18 @@ impl<'m, S: Sink> Maker<'m, S> {
         }
         let sums = hashers.into_inner().into_iter();
         let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
-        self.note(tensor, &sums, 1);
+        self.note(tensor, &sums, 1).map_err(PatchFailure::New)?;
         self.summary.whole = self.summary.whole.saturating_add(1);
         Ok(())
     }
 
     /// Compares two tensors of the same type and shape, and writes the elements that differ.
-    fn compare(
-        &mut self,
-        models: [&Model<'m>; 2],
-        [before, after]: [Tensor<'m>; 2],
-    ) -> Result<(), PatchFailure> {
+    fn compare(&mut self, [before, after]: [Tensor<'m>; 2]) -> Result<(), PatchFailure> {
         // The readers of single components do not check that indices fit together.
         if !matches!(before.layout(), Layout::Dense) {
-            let [old, new] = models.map(|model| model.verifier.clone());
-            { old }.check(&before).map_err(PatchFailure::Old)?;
-            { new }.check(&after).map_err(PatchFailure::New)?;
+            let [mut old, mut new] = self.verifiers.clone();
+            old.check(&before).map_err(PatchFailure::Old)?;
+            new.check(&after).map_err(PatchFailure::New)?;
         }
         let mut is_changed = false;
         for component in after.components() {
@@ -298,6 +315,12 @@ impl<'m, S: Sink> Maker<'m, S> {
             let sides = [PatchFailure::Old, PatchFailure::New];
             for ((frame, reader), side) in self.frames.iter_mut().zip(&mut readers).zip(sides) {
                 fill(reader, frame, length).map_err(side)?;
+            }
+            let read = self.frames.each_ref().map(|frame| u64_from_usize(frame.len()));
+            for (side, ((component, read), failed)) in
+                [old, new].into_iter().zip(read).zip(sides).enumerate()
+            {
+                self.count(component, read, side).map_err(failed)?;
             }
             let [old_frame, new_frame] = &self.frames;
             if old_frame.len() != new_frame.len() {
@@ -389,10 +412,7 @@ impl<'m, S: Sink> Maker<'m, S> {
 }
 
 /// Returns the lengths and digests of the components of `tensor`, in the order of the manifest.
-fn sums(
-    verifier: &mut zten::verify::Verifier,
-    tensor: &Tensor<'_>,
-) -> Result<Vec<(u64, Sha256)>, Error> {
+fn sums(verifier: &mut Verifier, tensor: &Tensor<'_>) -> Result<Vec<(u64, Sha256)>, Error> {
     let all = sum(verifier, tensor, Of::Bytes)?.into_iter();
     Ok(all.map(|own| (own.bytes.unwrap_or(0), own.sha256.unwrap_or_default())).collect())
 }

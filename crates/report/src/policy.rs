@@ -272,9 +272,12 @@ impl Policy {
         self.allow_globals.is_some()
     }
 
-    /// Returns whether the policy allows pickles to import every class and function that the `findings` of a file name.
+    /// Returns whether the policy allows pickles to import every class and function that the findings by the rule
+    /// `torch-global` among `findings`, those of one file, name.
     pub fn allows_all_globals(&self, findings: &[zten::manifest::Finding]) -> bool {
-        let mut names = findings.iter().flat_map(zten::manifest::Finding::names);
+        // Other findings have names, too: `torch-left-out` has those of the values that are left out.
+        let imports = findings.iter().filter(|finding| finding.error().rule() == Some(GLOBAL));
+        let mut names = imports.flat_map(zten::manifest::Finding::names);
         self.allow_globals
             .as_ref()
             .is_some_and(|allowed| names.all(|name| allowed.iter().any(|one| one == name)))

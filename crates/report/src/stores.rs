@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zten::finding::{Finding, Verdict};
 use zten::rules::{Class, Row, Scope, Source, Texts};
+pub use zten::source::is_hub_repository as is_repository;
 
 use crate::digests::{Sha256, hex_digits, parse_hex, parse_sha256};
 
@@ -182,12 +183,6 @@ pub fn is_record_of_cache(name: &OsStr) -> bool {
 /// Returns whether `name` begins with a dot.
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
-}
-
-/// Returns whether `name` is that of a repository's folder in a hub's cache.
-pub fn is_repository(name: &OsStr) -> bool {
-    let name = name.to_str().unwrap_or_default();
-    ["models--", "datasets--", "spaces--", "kernels--"].iter().any(|kind| name.starts_with(kind))
 }
 
 /// The suffixes of blobs in a cache of the hub that are not complete: of the clients in Python and JavaScript, of the client in Rust, and

@@ -15,6 +15,9 @@ pub enum JobError {
     QueueFull,
     /// The job has waited in the queue for this time, which is the limit of the pool. It can be submitted again later.
     Waited(Duration),
+    /// The argument of the job and the names of its files are longer than 64 MiB together. The job cannot be sent to a worker, now or
+    /// later.
+    TooLong,
     /// The caller has canceled the job.
     Canceled,
     /// The pool is being dropped.
@@ -40,6 +43,9 @@ impl fmt::Display for JobError {
         match self {
             Self::QueueFull => f.write_str("the queue is full"),
             Self::Waited(time) => write!(f, "no worker became free within {time:?}"),
+            Self::TooLong => f.write_str(
+                "the argument and the file names of the job exceed the maximum of 64 MiB",
+            ),
             Self::Canceled => f.write_str("the job was canceled"),
             Self::Stopped => f.write_str("the pool has stopped"),
             Self::NotStarted(error) => write!(f, "no worker can be started: {error}"),

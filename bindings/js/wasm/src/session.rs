@@ -365,17 +365,17 @@ fn read_from<'f>(file: &'f File, tensor: Tensor<'f>) -> Tensor<'f> {
 /// Returns tensor `ordinal` of `file`.
 ///
 /// # Errors
-/// [`Misuse::Layout`] if the file has no such tensor.
+/// [`Misuse::NoTensor`] if the file has `ordinal` tensors or fewer.
 pub fn tensor(file: &File, ordinal: u32) -> Result<Tensor<'_>, Error> {
-    tensors(file, ordinal, 1).next().ok_or(Misuse::Layout.into())
+    tensors(file, ordinal, 1).next().ok_or(Misuse::NoTensor.into())
 }
 
 /// Returns component `component` of tensor `object` of `file`.
 ///
 /// # Errors
-/// [`Misuse::Layout`] if the file has no such component.
+/// [`Misuse::NoTensor`] if the file has `object` tensors or fewer; [`Misuse::Parts`] if the tensor has `component` components or fewer.
 pub fn component(file: &File, (object, component): (u32, u32)) -> Result<Component<'_>, Error> {
-    tensor(file, object)?.component_at(component).ok_or(Misuse::Layout.into())
+    tensor(file, object)?.component_at(component).ok_or(Misuse::Parts.into())
 }
 
 /// Returns whether [`read_at`] reads the stored bytes of `component`. Shards of zTensor files are read as a whole, because their

@@ -80,7 +80,7 @@ pub(crate) fn run(
     }
     let [old, new] = &sides;
     let compared = [old, new].map(|side| side.compared(&globs));
-    // The attributes of the files are not attributes of the selected tensors.
+    // If only some tensors are selected, the attributes of the files are not compared.
     let mut found = diff::compare(compared, globs.is_empty());
     let tolerance = args.tolerance();
     if (!args.quiet || tolerance.is_some())

@@ -23,8 +23,9 @@ use crate::output::progress::Progress;
 use crate::output::report::{Problem, Verdict};
 use crate::source::remote::shown;
 
-/// The largest number of object names that a message lists, and of terminal columns for each.
+/// The largest number of object names that a message lists.
 const NAMES: usize = 8;
+/// The largest number of terminal columns of the name of an object in a message.
 const NAME: usize = 40;
 
 /// Prints the statistics of the selected objects, after all of them have been read and verified.

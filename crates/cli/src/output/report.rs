@@ -53,8 +53,9 @@ impl Flaw {
     ];
 }
 
-/// The largest number of further objects whose names are printed, and of terminal columns for each name.
+/// The largest number of further objects with problems whose names are printed.
 const NAMES: usize = 8;
+/// The largest number of terminal columns of the name of a further object.
 const NAME: usize = 40;
 
 impl More {

@@ -105,7 +105,7 @@ fn limits_name_the_option_that_raises_them() {
         let complaint = failed(in_corpus(&["check", &format!("--limit={limit}=1"), file]), 1);
         assert!(complaint.contains(&format!("(--limit {limit}=SIZE)\n")), "{complaint}");
     }
-    // `decoded-total` can be lowered without lowering another limit, so the message names only this option.
+    // The limit `depth` can only be lowered, so the message names no option.
     let output = in_corpus(&["check", "reject/limit-depth--arrays-in-root.zt"]);
     assert!(
         both_streams(&output).contains("limit-depth") && !both_streams(&output).contains("--limit")

@@ -193,6 +193,31 @@ fn chains_replace_their_base() {
     assert!(why.contains("3.zt") && why.contains("the result of the patch before it"), "{why}");
 }
 
+/// Checks that `apply` replaces OLD without `--force` if the output is OLD in another spelling, but not if the output is a link
+/// to OLD: replacing the link would leave OLD as it is.
+#[test]
+fn another_spelling_of_the_base_is_the_base() {
+    for mode in MODES {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (old, new, made) = (model(&at("old.zt"), 0), model(&at("new.zt"), 3), at("p.zt"));
+        succeeded(patch(&["make", "-q", "-o", made.to_str().unwrap()], &[&old, &new]));
+        let apply = |out: &str| {
+            let args = ["patch", "apply", "-q", "-o", out, "old.zt", "p.zt"];
+            let mut command = crate::command();
+            command.args(args).args(mode).current_dir(folder.path()).output().unwrap()
+        };
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("old.zt", at("link.zt")).unwrap();
+            let why = failed(apply("link.zt"), 2);
+            assert!(why.contains("--force"), "{why}");
+        }
+        succeeded(apply("./old.zt"));
+        assert_eq!(id(&old), id(&new));
+    }
+}
+
 #[test]
 fn what_a_patch_changes_is_printed() {
     let folder = tempfile::tempdir().unwrap();

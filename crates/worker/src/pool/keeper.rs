@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Shared, TICK};
-use crate::process::{Greeting, Process, Start, is_gone};
+use crate::process::{Greeting, Packet, Process, Start, is_gone};
 use crate::protocol::{Exchange, call};
 use crate::ticket::Task;
 use crate::worker::ARGUMENT;
@@ -100,8 +100,11 @@ impl<'a> Keeper<'a> {
         let budget = job.budget.unwrap_or(self.shared.settings.budget);
         let Job { function, argument, files, .. } = job;
         let call = call(task.number, function.name, &argument, files);
-        let call = call.map_err(JobError::NotStarted)?;
-        let mut worker = loop {
+        let call = call.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => JobError::TooLong,
+            _ => JobError::NotStarted(error),
+        })?;
+        let (mut worker, deadline) = loop {
             let is_new = self.worker.is_none();
             let mut worker = match self.worker.take() {
                 Some(worker) => worker,
@@ -109,17 +112,12 @@ impl<'a> Keeper<'a> {
             };
             let sent = ready(&mut worker.process).and_then(|()| {
                 worker.grant(&budget, DESCRIPTORS);
-                let mut packets = call.iter();
-                packets.try_for_each(|packet| {
-                    match worker.process.send_within(packet, budget.deadline) {
-                        Err(error) if is_gone(&error) => Err(Unusable::Gone),
-                        Err(error) => Err(JobError::NotStarted(error).into()),
-                        Ok(()) => Ok(()),
-                    }
-                })
+                let deadline = Deadline::new(budget.deadline);
+                send(&worker.process, &call, deadline)?;
+                Ok(deadline)
             });
             match sent {
-                Ok(()) => break worker,
+                Ok(deadline) => break (worker, deadline),
                 // A worker that was started ahead may have ended since then.
                 Err(Unusable::Gone) if !is_new => {}
                 Err(Unusable::Gone) => {
@@ -130,7 +128,7 @@ impl<'a> Keeper<'a> {
             }
         };
         drop(call);
-        let answer = self.outcome(&mut worker.process, task, &budget)?;
+        let answer = self.outcome(&mut worker.process, task, budget.answer, deadline)?;
         // The check comes before the worker gets another job, because a worker whose answer fails the check was probably taken
         // over.
         if let Ok(answer) = &answer {
@@ -141,19 +139,16 @@ impl<'a> Keeper<'a> {
         answer.map_err(JobError::Failed)
     }
 
-    /// Receives the outcome of the job `task` from its worker: the answer, or the text of the function's error.
+    /// Receives the outcome of the job `task` from its worker `process` before the `deadline`: the answer, of at most `most` bytes, or
+    /// the text of the function's error.
     fn outcome(
         &self,
         process: &mut Process,
         task: &Task,
-        budget: &Budget,
+        most: usize,
+        deadline: Deadline,
     ) -> Result<Result<Vec<u8>, String>, JobError> {
-        let until = Instant::now().checked_add(budget.deadline);
-        let left = || {
-            let left = |until: Instant| until.saturating_duration_since(Instant::now());
-            until.map_or(Duration::MAX, left)
-        };
-        let mut exchange = Exchange::new(task.number, budget.answer);
+        let mut exchange = Exchange::new(task.number, most);
         loop {
             if self.shared.look_around() {
                 return Err(JobError::Stopped);
@@ -161,9 +156,9 @@ impl<'a> Keeper<'a> {
             if task.is_canceled() {
                 return Err(JobError::Canceled);
             }
-            let left = left();
+            let left = deadline.left();
             if left.is_zero() {
-                return Err(JobError::Deadline(budget.deadline));
+                return Err(deadline.error());
             }
             match received(process, left.min(TICK)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -191,6 +186,43 @@ impl Worker {
         limits.seconds = limits.seconds.map(|seconds| seconds.saturating_add(used));
         self.process.grant(limits);
     }
+}
+
+/// The moment by which a worker has to complete its answer.
+#[derive(Clone, Copy)]
+struct Deadline {
+    /// The time that the job has in total.
+    time: Duration,
+    /// The moment at which this time is over. `None` if it is too far away for the clock.
+    end: Option<Instant>,
+}
+
+impl Deadline {
+    /// Creates the deadline of a job that a worker takes now and for which it has `time`.
+    fn new(time: Duration) -> Self {
+        Self { time, end: Instant::now().checked_add(time) }
+    }
+
+    /// Returns the time that is left: zero if the deadline has passed.
+    fn left(self) -> Duration {
+        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
+    }
+
+    /// Returns the error of a job whose deadline has passed.
+    fn error(self) -> JobError {
+        JobError::Deadline(self.time)
+    }
+}
+
+/// Sends the packets of a job to the worker `process`. All packets together have to be received by the `deadline`, so that a worker
+/// that receives slowly gets no more time for a job with a long argument.
+fn send(process: &Process, call: &[Packet], deadline: Deadline) -> Result<(), Unusable> {
+    call.iter().try_for_each(|packet| match process.send_within(packet, deadline.left()) {
+        Ok(()) => Ok(()),
+        Err(error) if is_gone(&error) => Err(Unusable::Gone),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(deadline.error().into()),
+        Err(error) => Err(JobError::NotStarted(error).into()),
+    })
 }
 
 /// Waits until the worker `process` has reported that it is confined.
@@ -229,5 +261,29 @@ fn received(process: &Process, patience: Duration) -> io::Result<Option<crate::p
     match poll(&mut [PollFd::new(&socket, PollFlags::IN)], patience.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => process.receive(),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{PART, Received, pair};
+
+    /// A worker that receives one packet of a long job every 20 ms does not get the whole deadline for each packet.
+    #[test]
+    fn the_deadline_counts_from_the_first_packet() {
+        let (own, theirs) = pair().unwrap();
+        let process = Process::at(own, zten_sandbox::Budget::default());
+        let call = call(1, "f", &vec![0; 200 * PART], Vec::new()).unwrap();
+        let receiver = std::thread::spawn(move || {
+            while Received::receive(&theirs).unwrap().is_some() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let time = Duration::from_millis(200);
+        let sent = send(&process, &call, Deadline::new(time));
+        assert!(matches!(sent, Err(Unusable::Error(JobError::Deadline(own))) if own == time));
+        drop(process);
+        receiver.join().unwrap();
     }
 }

@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use zten::attributes::Attributes;
+use zten::conventions::QuantizedForm;
 use zten::escape::{Escaped, escape_all};
 use zten::finding::{Finding, Verdict};
 use zten::json::{List, Text, to_shown, to_writer};
 use zten::rules::Row;
-use zten::{Generation, State};
+use zten::{Generation, State, Tensor};
 use zten_report::archive::{DescribedObject, left_out_names};
 use zten_report::diagnostic;
 use zten_report::notation::version;
@@ -89,10 +90,15 @@ pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     to_shown(out, &String::from_utf8_lossy(bytes))
 }
 
-/// Lists up to `count` objects, from object `first` on.
+/// Lists up to `count` objects of `file`, from object `first` on, as pairs: the description of the object, and the name of its
+/// quantized form as listings show it, such as `MXFP4 [32]`; null for an object that is not joined from several tensors.
 pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Result<()> {
     let objects = || session::tensors(file, first, count);
-    to_shown(out, &List(|| objects().map(DescribedObject::<false>)))
+    let described = |object: Tensor<'_>| {
+        let form = QuantizedForm::of(&object).map(|form| form.to_string());
+        (DescribedObject::<false>(object), form)
+    };
+    to_shown(out, &List(|| objects().map(described)))
 }
 
 /// Describes object `ordinal` with its attributes in diagnostic notation. For an unread object, adds what its rule requires and

@@ -20,7 +20,7 @@ pub fn file() -> u32 {
     on_file(describe::file)
 }
 
-/// Lists up to `count` objects, from object `first` on.
+/// Lists up to `count` objects, from object `first` on: the description of each, and the name of its quantized form or null.
 #[wasm_bindgen]
 pub fn list(first: u32, count: u32) -> u32 {
     on_file(|file, out| describe::list(file, first, count, out))

@@ -84,19 +84,23 @@ impl Plan {
         }
         let shard_size = args.shard_size;
         if shard_size.is_some() && args.is_to_stdout() {
-            return Err("--shard-size writes several files, and standard output is one");
+            return Err("--shard-size writes several files, so OUT cannot be standard output");
         }
         match target {
             _ if shard_size.is_none() => {}
             WrittenFormat::ZTensor if args.dequantize.is_some() => {
                 return Err(
-                    "--dequantize with --shard-size is for an OUT that ends in .safetensors",
+                    "--dequantize and --shard-size together require an OUT that ends in .safetensors",
                 );
             }
             WrittenFormat::ZTensor if args.to == Some(To::V2) => {}
-            WrittenFormat::ZTensor => return Err("--shard-size requires --to 2"),
+            WrittenFormat::ZTensor => {
+                return Err(
+                    "--shard-size for an OUT that ends in .zt requires --to 2: files of 1.2 have no shards",
+                );
+            },
             WrittenFormat::Safetensors => {}
-            _ => return Err("--shard-size is for an OUT that ends in .safetensors or .zt"),
+            _ => return Err("--shard-size requires an OUT that ends in .safetensors or .zt"),
         }
         if shard_size.is_some() {
             sharded::check_names(args)?;

@@ -169,7 +169,8 @@ fn day(days: i128) -> String {
 mod tests {
     use super::*;
 
-    /// The texts are those of NumPy 2, which gives negative years one digit less.
+    /// Checks dates against the texts of NumPy 2. Only negative years differ: this module prints at least four digits, and
+    /// NumPy three.
     #[test]
     fn dates() {
         for (unit, count, wanted) in [

@@ -206,7 +206,7 @@ impl Big {
     }
 }
 
-/// Returns the low half of `number`.
+/// Returns the low 32 bits of `number`.
 fn low(number: u64) -> u32 {
     let [a, b, c, d, ..] = number.to_le_bytes();
     u32::from_le_bytes([a, b, c, d])
@@ -259,7 +259,8 @@ mod tests {
         assert_eq!(shown(&padded[..12]).as_deref(), Some("1.0"));
     }
 
-    /// Doubles are read back from the digits, which distinguish numbers that are closer.
+    /// Checks that the digits of a double in extended precision parse to the same double. Extended precision needs more
+    /// digits than a double, because its numbers are closer together.
     #[test]
     fn doubles_are_read_back() {
         let mut rng = fastrand::Rng::with_seed(3);

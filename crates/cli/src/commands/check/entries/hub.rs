@@ -22,7 +22,8 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// Scans the repository in `folder`. Returns `None` if `folder` lacks blobs. Links whose names `is_selected` rejects are left out.
+    /// Scans the repository in `folder`. Returns `None` if `folder` has no subfolder of blobs. Links whose names
+    /// `is_selected` rejects are left out.
     pub(super) fn of_repository(
         folder: &Folder,
         path: &Path,
