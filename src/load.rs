@@ -18,7 +18,7 @@ use std::vec::Vec;
 use crate::archive::Archive;
 use crate::codec::ThreadBudget;
 use crate::element::Element;
-use crate::error::{BareError, Error, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, OutOfMemory};
 use crate::layout::{Decoded, View};
 use crate::manifest::{Component, Manifest, Tensor};
 use crate::num::u64_from_usize;
@@ -57,7 +57,7 @@ pub struct Loader {
 #[derive(Debug)]
 pub struct LoadedTensor<'a> {
     tensor: Tensor<'a>,
-    /// The components, in the order of the file.
+    /// The decoded content of each component of `tensor`, in the order of the file.
     components: Vec<Decoded>,
 }
 
@@ -81,13 +81,21 @@ impl<'a> LoadedTensor<'a> {
             .map(|(_, content)| content.view())
     }
 
-    /// Returns the elements of a dense tensor, in row-major order.
+    /// Borrows the loaded elements of a dense tensor, in row-major order. If `T` is only the storage type of the elements, the
+    /// slice holds storage elements: two floats for each complex number, or one byte for two elements of `f4_e2m1`.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the tensor is not dense; the errors of [`View::as_slice`].
+    /// The errors of [`Tensor::dense`]; [`Misuse::Type`] if the elements cannot be read as `T`; [`Misuse::BoolBytes`] if a bool
+    /// of 0.1 is neither 0 nor 1; [`Misuse::ByteOrder`] on a big-endian machine, unless an element is a single byte, because
+    /// loaded elements are little-endian. Loaded elements are always aligned.
+    ///
+    /// [`Misuse::Type`]: crate::error::Misuse::Type
+    /// [`Misuse::BoolBytes`]: crate::error::Misuse::BoolBytes
+    /// [`Misuse::ByteOrder`]: crate::error::Misuse::ByteOrder
     pub fn as_slice<T: Element>(&self) -> Result<&[T], Error> {
-        self.tensor.dense()?;
-        self.components.first().ok_or(Misuse::Layout)?.view().as_slice()
+        // A dense tensor of 1.x may have other components, which may come before `data`.
+        let data = self.component(self.tensor.dense()?.role()).ok_or(BareError::internal())?;
+        data.as_slice().map_err(|error| self.tensor.named(error))
     }
 }
 

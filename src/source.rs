@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::Error;
 use crate::read_at::ReadAt;
 
-/// The folder of files whose names are their digests, in a store of shards and in the cache of a hub.
+/// The name of the folder whose files are named by their digests, in a store of shards and in the cache of a hub.
 const BLOBS: &str = "blobs";
 
 impl ReadAt for File {
@@ -125,11 +125,16 @@ pub fn hub_blob(folder: &Path, link: &OsStr) -> io::Result<Option<(PathBuf, OsSt
     let real = fs::canonicalize(folder)?;
     let mut above = real.ancestors().skip(to_snapshots);
     let (Some(snapshots), Some(repository)) = (above.next(), above.next()) else { return Ok(None) };
-    let of_hub = repository.file_name().and_then(OsStr::to_str).is_some_and(|name| {
-        ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
-    });
+    let of_hub = repository.file_name().is_some_and(is_hub_repository);
     let is_blob = blobs == BLOBS && of_hub && snapshots.ends_with("snapshots");
     Ok(is_blob.then(|| (repository.to_owned(), name.to_owned())))
+}
+
+/// Returns whether `name` is the name of a repository's folder in the cache of a hub: the kind of the repository in the plural, two
+/// hyphens, and its organization and name, as in `models--X--Y`.
+pub fn is_hub_repository(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    ["models--", "datasets--", "spaces--", "kernels--"].iter().any(|kind| name.starts_with(kind))
 }
 
 /// What was found by following the steps of a path from a folder.

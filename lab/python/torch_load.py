@@ -59,7 +59,8 @@ def timed(who: str, what: str, path: str) -> float:
 
 
 def pair(what: str, path: Path, turn: int) -> tuple[float, float]:
-    """Returns the times of both, each in a process of its own."""
+    """Returns the times of zten and of safetensors, each measured in a process of its own. `turn`
+    decides which one begins."""
     def run(who: str) -> float:
         command = [sys.executable, __file__, "--one", who, what, str(path)]
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -94,18 +95,19 @@ def main() -> None:
     page = [
         "# Loading into PyTorch",
         "",
-        f"`lab/python/torch_load.py` loads a safetensors file of {args.gigabytes} GB in {TENSORS} tensors of bf16 with",
-        "`zten.torch.load_file` and with `safetensors.torch.load_file`, and reads a byte of every page of the tensors. The file is in",
-        "the system's cache. Each call is the first one of its process. Times are the medians of the turns, and a ratio is the median",
-        "of the ratios of all pairs; below 1, `zten` is faster.",
+        f"`lab/python/torch_load.py` loads a safetensors file of {args.gigabytes} GB, which has {TENSORS} tensors of bf16, with `zten.torch.load_file` and",
+        "with `safetensors.torch.load_file`. Some rows also read a byte of every page of the tensors. The file is in the page cache. Each call",
+        "is the first one in a new process. A time is the median of all pairs, and a ratio is the median of the ratios of all pairs. A ratio",
+        "below 1 means that `zten` is faster.",
         "",
         f"{os.cpu_count()} processors, {platform.python_implementation()} {platform.python_version()}, {packages};",
         f"{args.pairs} pairs.",
         "",
         *table,
         "",
-        "By default both map the file. The last row is what `map=False` costs: `zten` then reads all bytes into memory of its own,",
-        "which the file cannot change, and which no truncated file can take away. The peer maps there, too.",
+        "By default both packages map the file. The last row shows what `map=False` costs: `zten` then reads all bytes into its own memory, so",
+        "changes of the file do not change the tensors, and truncating the file does not kill the process. The peer maps the file in this row",
+        "too.",
         "",
     ]
     if args.write:

@@ -133,6 +133,15 @@ impl Map {
         text(part(entries, span.value, span.end))
     }
 
+    /// Returns the keys and values of the entries whose value is a text.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let entries = self.entries.as_bytes();
+        self.spans.iter().filter_map(|span| {
+            let key = text(part(entries, span.start, span.value));
+            key.zip(text(part(entries, span.value, span.end)))
+        })
+    }
+
     /// Returns a copy of the map in which `change` has replaced or removed entries whose value is a text. For each such
     /// entry, `change` gets the key, the value and an empty buffer. It returns `Some(true)` to replace the value by the item in
     /// the buffer, `Some(false)` to remove the entry, and `None` to keep the entry as it is.

@@ -3,15 +3,18 @@
 //! The values of safetensors metadata are texts. The writers of this project store other attributes as JSON text and list
 //! their keys in the entry `zten.json-keys`. Only listed values are decoded, so that a text that looks like JSON stays a
 //! text. The entry itself does not become an attribute. If the list is not a JSON array of texts, all metadata is kept
-//! unchanged. A listed value that is not JSON is kept as a text, since any text is valid there.
+//! unchanged. A listed value that is not JSON is kept as a text, since any text is valid there. A listed value that is JSON and
+//! has a map with a duplicate key is an error: readers differ on which of the two values they use.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use serde::de::IgnoredAny;
 
 use crate::cbor::Encoder;
+use crate::num::{sort_by, usize_from_u32};
 
 use super::cbor::{Map, int};
 use super::error::FormatError;
@@ -19,9 +22,17 @@ use super::error::FormatError;
 /// The metadata key whose value lists the keys of JSON texts. The list is a JSON array of texts.
 pub(crate) const JSON_KEYS: &str = "zten.json-keys";
 
-/// Decodes the values of `metadata` whose keys are listed under [`JSON_KEYS`], and removes this list. `depth` is the largest
-/// number of nesting levels of a whole manifest, including the two levels around each attribute.
-pub(crate) fn decode(metadata: &mut Map, depth: u8) -> Result<(), FormatError> {
+/// Decodes the values of `metadata` whose keys are listed under [`JSON_KEYS`]. `depth` is the limit of nesting for the whole
+/// manifest, the two levels around each attribute included.
+///
+/// # Errors
+/// As for [`check_listed`]; out of memory.
+pub(crate) fn decode(
+    metadata: &mut Map,
+    depth: u8,
+    twice: impl Fn(&str, &str) -> FormatError,
+) -> Result<(), FormatError> {
+    check_listed(metadata, twice)?;
     let Some(list) = metadata.text(JSON_KEYS) else { return Ok(()) };
     let Some(keys) = keys(list, metadata.len()) else { return Ok(()) };
     let depth = usize::from(depth).saturating_sub(OUTSIDE);
@@ -39,9 +50,140 @@ pub(crate) fn decode(metadata: &mut Map, depth: u8) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Appends the JSON `text`, the value of an attribute, to `out`. A value that CBOR attributes cannot hold is appended as a
-/// text in JSON: a value that nests too deeply, a number that is not finite as a double, a text with half of a surrogate
-/// pair. `depth` is the largest number of nesting levels of a whole manifest, as in [`decode`].
+/// Checks that no map has a duplicate key in those values of `metadata` whose keys are listed under [`JSON_KEYS`]. Values that are
+/// not JSON pass.
+///
+/// # Errors
+/// The error that `twice` makes of the key of the metadata and the duplicate key in its value; out of memory.
+pub(crate) fn check_listed(
+    metadata: &Map,
+    twice: impl Fn(&str, &str) -> FormatError,
+) -> Result<(), FormatError> {
+    let Some(list) = metadata.text(JSON_KEYS) else { return Ok(()) };
+    let Some(keys) = keys(list, metadata.len()) else { return Ok(()) };
+    for (key, value) in metadata.texts() {
+        let is_listed = keys.binary_search_by(|listed| listed.as_ref().cmp(key)).is_ok();
+        if is_listed && key != JSON_KEYS && serde_json::from_str::<IgnoredAny>(value).is_ok() {
+            check_unique(value, |duplicate| twice(key, duplicate))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the keys of each map in `text`, a valid JSON text, are unique. Escapes in keys are resolved before keys are compared.
+///
+/// # Errors
+/// The error that `twice` makes of a duplicate key; out of memory.
+pub(crate) fn check_unique(
+    text: &str,
+    twice: impl FnOnce(&str) -> FormatError,
+) -> Result<(), FormatError> {
+    // The positions in `text` of the keys of all open maps, in quotes, with one `MAP` before the keys of each map. The keys of a map
+    // are sorted and removed where the map ends. A deeply nested text therefore takes no stack, and a long one no quadratic time.
+    let mut keys: Vec<(u32, u32)> = Vec::new();
+    let key_at = |(start, end): (u32, u32)| {
+        text.get(usize_from_u32(start).saturating_add(1)..usize_from_u32(end).saturating_sub(1))
+            .unwrap_or_default()
+    };
+    let position = |left: &str| {
+        u32::try_from(text.len().saturating_sub(left.len())).map_err(|_| FormatError::memory())
+    };
+    let mut tokens = Tokens(text);
+    while let Some(token) = tokens.next() {
+        let pushed = match token {
+            Token::Open(b'{') => MAP,
+            Token::Text(token) if tokens.is_at_colon() => {
+                let end = position(tokens.0)?;
+                (end.saturating_sub(u32::try_from(token.len()).unwrap_or(u32::MAX)), end)
+            }
+            Token::Close(b'}') => {
+                let start = keys.iter().rposition(|key| *key == MAP).unwrap_or_default();
+                let of_map = keys.get_mut(start.saturating_add(1)..).unwrap_or_default();
+                sort_by(of_map, |a, b| compare(key_at(*a), key_at(*b)));
+                let mut pairs = of_map.iter().zip(of_map.iter().skip(1));
+                if let Some((key, _)) =
+                    pairs.find(|(a, b)| compare(key_at(**a), key_at(**b)).is_eq())
+                {
+                    let key = key_at(*key);
+                    return Err(match unquoted(&[QUOTE, key, QUOTE].concat()) {
+                        Some(plain) => twice(&plain),
+                        None => twice(key),
+                    });
+                }
+                keys.truncate(start);
+                continue;
+            }
+            _ => continue,
+        };
+        keys.try_reserve(1).map_err(|_| FormatError::memory())?;
+        keys.push(pushed);
+    }
+    Ok(())
+}
+
+/// Begins the keys of a map in the list of [`check_unique`]. No key has these positions, because a key takes two bytes or more.
+const MAP: (u32, u32) = (0, 0);
+
+const QUOTE: &str = "\"";
+
+/// Compares two JSON strings, given without their quotes, by their code points after escapes are resolved.
+fn compare(one: &str, other: &str) -> Ordering {
+    // The order of the bytes of UTF-8 is the order of the code points.
+    if one.contains('\\') || other.contains('\\') {
+        CodePoints(one).cmp(CodePoints(other))
+    } else {
+        one.cmp(other)
+    }
+}
+
+/// An iterator over the code points of a valid JSON string, given without its quotes. An escaped half of a surrogate pair without the
+/// other half is a code point of its own, although no Rust string can hold it.
+struct CodePoints<'t>(&'t str);
+
+impl Iterator for CodePoints<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let mut rest = self.0.chars();
+        let mut code = u32::from(rest.next()?);
+        if code == u32::from('\\') {
+            code = match rest.next()? {
+                'b' => 0x8,
+                'f' => 0xc,
+                'n' => 0xa,
+                'r' => 0xd,
+                't' => 0x9,
+                'u' => {
+                    let (first, after) = code_unit(rest.as_str())?;
+                    rest = after.chars();
+                    let second = after.strip_prefix("\\u").and_then(code_unit);
+                    match second {
+                        Some((second @ 0xdc00..0xe000, after)) if first & 0xfc00 == 0xd800 => {
+                            rest = after.chars();
+                            // Each half has 10 bits of the code point less 0x10000.
+                            0x1_0000_u32.saturating_add((first & 0x3ff) << 10 | (second & 0x3ff))
+                        }
+                        _ => first,
+                    }
+                }
+                other => other.into(),
+            };
+        }
+        self.0 = rest.as_str();
+        Some(code)
+    }
+}
+
+/// Reads the four hexadecimal digits of a JSON escape at the start of `text`. Returns the UTF-16 code unit that they mean, and the text
+/// after them.
+fn code_unit(text: &str) -> Option<(u32, &str)> {
+    let (digits, rest) = text.split_at_checked(4)?;
+    Some((u32::from_str_radix(digits, 16).ok()?, rest))
+}
+
+/// Appends the JSON `text`, the value of an attribute, to `out`. A value that CBOR attributes cannot hold is kept as JSON text:
+/// a value that nests too deeply, a number that is not finite as a double, a text with half of a surrogate pair. `depth` is as
+/// for [`decode`].
 pub(crate) fn put(text: &str, depth: u8, out: &mut Encoder) -> Result<(), FormatError> {
     let mut value = Encoder::default();
     let depth = usize::from(depth).saturating_sub(OUTSIDE);
@@ -67,7 +209,7 @@ fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
                 keys.try_reserve(1).ok()?;
                 keys.push(unquoted(text)?);
             }
-            Token::Close => break,
+            Token::Close(_) => break,
             _ => return None,
         }
     }
@@ -86,18 +228,25 @@ fn unquoted(string: &str) -> Option<Cow<'_, str>> {
 
 /// A token of a valid JSON text.
 enum Token<'t> {
-    /// The opening bracket or brace of an array or object.
+    /// The start of a map or an array: `{` or `[`.
     Open(u8),
-    /// A closing bracket or brace.
-    Close,
-    /// A string, with its quotes.
+    /// The end of a map or an array: `}` or `]`.
+    Close(u8),
+    /// A string in its quotes, with its escapes.
     Text(&'t str),
     /// A number, `true`, `false` or `null`.
     Other(&'t str),
 }
 
-/// An iterator over the tokens of a valid JSON text, without commas and colons.
+/// An iterator over the tokens of a valid JSON text, without commas and colons. The field is the text after the last token.
 struct Tokens<'t>(&'t str);
+
+impl Tokens<'_> {
+    /// Returns whether a colon follows the last token, which is then the key of a map.
+    fn is_at_colon(&self) -> bool {
+        self.0.trim_start_matches([' ', '\t', '\n', '\r']).starts_with(':')
+    }
+}
 
 impl<'t> Iterator for Tokens<'t> {
     type Item = Token<'t>;
@@ -122,7 +271,7 @@ impl<'t> Iterator for Tokens<'t> {
         self.0 = rest;
         Some(match first {
             b'[' | b'{' => Token::Open(first),
-            b']' | b'}' => Token::Close,
+            b']' | b'}' => Token::Close(first),
             b'"' => Token::Text(token),
             _ => Token::Other(token),
         })
@@ -138,7 +287,7 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
     // in the order in which the containers open.
     let (mut counts, mut open) = (Vec::<u32>::new(), Vec::<usize>::new());
     for token in Tokens(text) {
-        if matches!(token, Token::Close) {
+        if matches!(token, Token::Close(_)) {
             open.pop()?;
             continue;
         }
@@ -157,7 +306,7 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
     let mut counts = counts.into_iter();
     for token in Tokens(text) {
         match token {
-            Token::Close => {}
+            Token::Close(_) => {}
             Token::Open(b'{') => out.map((counts.next()? / 2).into()).ok()?,
             Token::Open(_) => out.array(counts.next()?.into()).ok()?,
             Token::Text(text) => {
@@ -190,6 +339,7 @@ fn number(text: &str, out: &mut Encoder) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
 
     fn map(entries: &[(&str, &str)]) -> Map {
         let mut map = Map::default();
@@ -202,7 +352,7 @@ mod tests {
 
     fn decoded(entries: &[(&str, &str)]) -> Vec<u8> {
         let mut map = map(entries);
-        decode(&mut map, 6).unwrap();
+        decode(&mut map, 6, |_, key| FormatError::internal(key)).unwrap();
         map.finish(FormatError::internal).unwrap()
     }
 
@@ -243,6 +393,69 @@ mod tests {
         for list in ["", "3", "[3]", "{}", r#"["n""#] {
             let all = [&entries[..], &[(JSON_KEYS, list)]].concat();
             assert_eq!(decoded(&all), map(&all).finish(FormatError::internal).unwrap(), "{list}");
+        }
+    }
+
+    /// Returns whether a map in `text` has a duplicate key.
+    fn has_duplicate(text: &str) -> bool {
+        serde_json::from_str::<IgnoredAny>(text).unwrap();
+        check_unique(text, FormatError::internal).is_err()
+    }
+
+    #[test]
+    fn duplicate_keys_of_every_map_are_found_with_escapes_resolved() {
+        for text in [
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":1,"b":2,"a" : 3}"#,
+            r#"[0,{"x":{"a":[],"\u0061":{}}}]"#,
+            r#"{"a":{"b":1},"c":"a","a":0}"#,
+            r#"{"\ud83d\uDE00":1,"😀":2}"#,
+            r#"{"\ud800":1,"\uD800":2}"#,
+            r#"{"/":1,"\/":2}"#,
+            r#"{"\n":1,"\u000a":2}"#,
+            r#"{"":0,"":1}"#,
+            r#"{"a":1e999,"a":1}"#,
+        ] {
+            assert!(has_duplicate(text), "{text}");
+        }
+        for text in [
+            "{}",
+            "1",
+            r#"["a","a"]"#,
+            r#"{"a":"a","b":"a"}"#,
+            r#"{"a":{"a":{"a":"b"}},"b":{"a":1}}"#,
+            r#"[{"a":1},{"a":1}]"#,
+            r#"{"a":1,"\\u0061":2,"A":3}"#,
+            r#"{"\ud83d":1,"😀":2,"\ude00":3,"\ude00\ud83d":4}"#,
+            r#"{"a:":1,"a":":"}"#,
+        ] {
+            assert!(!has_duplicate(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_and_large_maps_are_checked_without_recursion_or_quadratic_time() {
+        let deep = [r#"{"":"#.repeat(1 << 18), "0".into(), "}".repeat(1 << 18)].concat();
+        assert!(!has_duplicate(&deep));
+        let mut wide: String = (0..1 << 18).map(|key| format!("\"{key}\":0,")).collect();
+        wide = format!("{{{wide}\"x\":[]");
+        assert!(!has_duplicate(&format!("{wide}}}")));
+        assert!(has_duplicate(&format!("{wide},\"7\":1}}")));
+    }
+
+    #[test]
+    fn a_duplicate_key_is_an_error_only_in_listed_values_that_are_json() {
+        let check = |key: &str, text: &str| {
+            let map = map(&[(key, text), (JSON_KEYS, r#"["x"]"#)]);
+            check_listed(&map, |key, duplicate| {
+                FormatError::internal(&format!("{key} {duplicate}"))
+            })
+        };
+        assert!(check("x", r#"[{"b":1,"b":2}]"#).is_err());
+        for (key, text) in
+            [("y", r#"{"b":1,"b":2}"#), ("x", r#"{"b":1,"b":2"#), ("x", r#"{"b":1}"#)]
+        {
+            check(key, text).unwrap();
         }
     }
 

@@ -81,6 +81,8 @@ pub enum OtherKind {
     Sentencepiece,
     /// A single tensor in Protocol Buffers, as ONNX and TensorFlow store test data.
     TensorProto,
+    /// A file that macOS or Windows adds to folders: a `.DS_Store`, an AppleDouble file (`._NAME`), or a `Thumbs.db`.
+    OsMetadata,
 }
 
 impl OtherKind {
@@ -96,6 +98,7 @@ impl OtherKind {
             Self::Pdf => "pdf",
             Self::Sentencepiece => "sentencepiece",
             Self::TensorProto => "tensor-proto",
+            Self::OsMetadata => "os-metadata",
         }
     }
 
@@ -111,6 +114,7 @@ impl OtherKind {
             Self::Pdf => "a PDF document",
             Self::Sentencepiece => "a tokenizer of sentencepiece",
             Self::TensorProto => "a single tensor of ONNX or TensorFlow",
+            Self::OsMetadata => "metadata of macOS or Windows",
         }
     }
 }
@@ -156,7 +160,7 @@ impl Executable {
 }
 
 /// The names of all kinds of files without tensors: documents, programs and empty files.
-pub const KINDS: [&str; 15] = [
+pub const KINDS: [&str; 16] = [
     OtherKind::Text.name(),
     OtherKind::Json.name(),
     OtherKind::Source.name(),
@@ -166,6 +170,7 @@ pub const KINDS: [&str; 15] = [
     OtherKind::Pdf.name(),
     OtherKind::Sentencepiece.name(),
     OtherKind::TensorProto.name(),
+    OtherKind::OsMetadata.name(),
     Executable::Elf.name(),
     Executable::Pe.name(),
     Executable::MachO.name(),
@@ -352,6 +357,11 @@ fn recognize_from(
         let sentence = Some(text::lfs_sentence(start)?);
         let kind = Recognized::Named(Rule::FormatLfsPointer);
         return Ok(Recognition { sentence, ..kind.into() });
+    }
+    // `tarfile` of Python, and so `torch.load`, opens any file whose first block has the checksum of a tar header. Such a file is
+    // recognized as a tar archive below, whatever its first bytes are.
+    if contents::is_os_metadata(start, name) && members::tar_size(start).is_none() {
+        return Ok(Recognized::Other(OtherKind::OsMetadata).into());
     }
     let is_text = text::is_text(start, u64_from_usize(start.len()) == length);
     let detected = by_start(start, name);

@@ -155,7 +155,7 @@ catalog! {
         "The header is one JSON map. Each tensor is a map of `dtype`, `shape` and `data_offsets`, and `__metadata__` is a map of strings.",
         "invalid header", WRITER;
     SafetensorsDuplicateKey "safetensors-duplicate-key", Invalid, Spec("safetensors: Format"), SAFETENSORS,
-        "The keys of `__metadata__` are unique, and the header has at most one `__metadata__`.", "duplicate key", AMBIGUOUS;
+        "The keys of `__metadata__` are unique, and the header has at most one `__metadata__`. In a value that `zten.json-keys` lists as JSON text, the keys of each map are unique.", "duplicate key", AMBIGUOUS;
     SafetensorsDuplicateName "safetensors-duplicate-name", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The names of tensors are unique.", "duplicate tensor name", AMBIGUOUS;
     SafetensorsDtype "safetensors-dtype", Unsupported, Policy("zTensor has no elements of this type"), SAFETENSORS,

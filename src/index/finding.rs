@@ -10,7 +10,7 @@ use crate::error::Error;
 pub struct Finding {
     pub(crate) error: Error,
     pub(crate) more: u64,
-    /// The names of what all findings by the rule are about; see [`names`](Self::names).
+    /// The names of the modules and classes that all findings by the rule `torch-global` are about; see [`names`](Self::names).
     pub(crate) names: Vec<String>,
 }
 
@@ -22,8 +22,9 @@ impl Finding {
         &self.error
     }
 
-    /// Returns the names of what the finding and all further findings by the rule are about, if the rule is `torch-global`: modules
-    /// and classes, as in `omegaconf.listconfig.ListConfig`. Empty for any other rule.
+    /// Returns the names of what the finding and all further findings by the rule are about. For the rule `torch-global`
+    /// these are modules and classes, as in `omegaconf.listconfig.ListConfig`; for the note `torch-left-out`, the names of
+    /// the values that are left out, each with its kind. Empty for any other rule.
     pub fn names(&self) -> &[String] {
         &self.names
     }

@@ -94,13 +94,14 @@ impl<'p> ShardFinder<'p> {
     /// Opens the sibling file `name`.
     fn open_sibling(&self, name: &str) -> io::Result<Option<(File, u64)>> {
         let opened = self.open_steps(&[OsStr::new(name)])?;
-        match &opened {
-            None => match link_target(parent(self.root), name) {
-                Some(target) => Err(io::Error::other(format!("{IS_LINK}{target}"))),
-                None => Ok(None),
-            },
-            Some(_) => Ok(opened),
+        // With `Links::All`, a link that was not opened leads to no regular file, so no advice about links applies.
+        if opened.is_none()
+            && self.links == Links::OfHub
+            && let Some(target) = link_target(parent(self.root), name)
+        {
+            return Err(io::Error::other(format!("{IS_LINK}{target}")));
         }
+        Ok(opened)
     }
 
     /// Opens the regular file at the path of `steps` from the folder of the root. Returns `None` if there is no such file, or if
@@ -113,8 +114,16 @@ impl<'p> ShardFinder<'p> {
                 let path = steps.iter().fold(folder.to_owned(), |path, step| path.join(step));
                 match open_regular(&path) {
                     Ok(opened) => Ok(Some(opened)),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                    Err(error) => Err(error),
+                    // The same outcomes as in `open_below`: nothing has this name, an earlier step is no folder, or the file is
+                    // a folder, a pipe, a socket or a device.
+                    Err(error) => match error.kind() {
+                        io::ErrorKind::NotFound
+                        | io::ErrorKind::NotADirectory
+                        | io::ErrorKind::InvalidFilename
+                        | io::ErrorKind::IsADirectory
+                        | io::ErrorKind::InvalidInput => Ok(None),
+                        _ => Err(error),
+                    },
                 }
             }
         }
@@ -179,5 +188,36 @@ mod tests {
             std::os::unix::fs::symlink("/etc/hostname", folder.path().join("model-s.zt")).unwrap();
             assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 9);
         }
+    }
+
+    /// Checks that a finder that follows all links also goes on to the next path if a path leads to no regular file, as a finder
+    /// does that follows no links, and that it opens the targets of links.
+    #[cfg(unix)]
+    #[test]
+    fn all_links_are_followed_if_the_caller_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, at) = (folder.path().join("model.zt"), |name: &str| folder.path().join(name));
+        let shard = Want::Shard(Wanted::new("s", "xxh3", "00ff").unwrap());
+        let sibling = Want::Sibling(Sibling::new("a.safetensors").unwrap());
+        let open = |want: &Want| ShardFinder::of(&root).links(Links::All).open(want);
+        // A file in place of the folder `blobs`.
+        fs::write(at("blobs"), "").unwrap();
+        assert!(open(&shard).unwrap().is_none());
+        fs::remove_file(at("blobs")).unwrap();
+        // A folder in place of each file.
+        fs::create_dir_all(at("blobs/xxh3")).unwrap();
+        fs::create_dir(at("model-s.zt")).unwrap();
+        fs::create_dir(at("a.safetensors")).unwrap();
+        assert!(open(&shard).unwrap().is_none() && open(&sibling).unwrap().is_none());
+        fs::write(at("blobs/xxh3/00ff"), b"by digest").unwrap();
+        assert_eq!(open(&shard).unwrap().unwrap().length, 9);
+        // Links that lead nowhere, and then to a file.
+        fs::remove_dir(at("a.safetensors")).unwrap();
+        std::os::unix::fs::symlink("target", at("a.safetensors")).unwrap();
+        assert!(open(&sibling).unwrap().is_none());
+        let by_default = ShardFinder::of(&root).open(&sibling).unwrap_err().to_string();
+        assert_eq!(by_default, format!("{IS_LINK}target"));
+        fs::write(at("target"), b"target").unwrap();
+        assert_eq!(open(&sibling).unwrap().unwrap().length, 6);
     }
 }

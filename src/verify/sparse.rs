@@ -159,19 +159,23 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     }
 }
 
-/// The ends of rows, and the positions at which indices do not ascend: a row must end at each of them. Ends take 8
-/// bytes for each row. Positions take 8 bytes each, but are kept only if the indices come before the pointers.
+/// The ends of rows, and the positions at which indices do not ascend: a row must end at each of these positions. Ends take 8 bytes
+/// of memory for each row. If the indices come before the pointers, each position at which indices do not ascend takes 16 bytes
+/// until the pointers have come; otherwise no position is kept.
 #[derive(Debug, Default)]
 struct Rows {
     ends: Vec<u64>,
     /// The number of ends of rows that lie before the current position among the indices.
     passed: usize,
-    breaks: Vec<u64>,
-    /// The number of pointers, and the limit on the size of each list in bytes.
+    /// The positions at which indices do not ascend, each with its index, if the pointers have not come yet.
+    breaks: Vec<(u64, u64)>,
+    /// The number of pointers, which is the largest length of `ends`.
     most: usize,
+    /// The largest size in bytes of `ends`, and of `breaks`.
     limit: u64,
-    /// The number of indices so far, and the last index.
+    /// The number of indices that have come, which is the position of the next index.
     count: u64,
+    /// The index that came last; `None` before the first index.
     last: Option<u64>,
     /// Whether the first of the two components, pointers or indices, is complete, so that the other one can be compared with it.
     half: bool,
@@ -191,11 +195,12 @@ impl Rows {
         } else if self.half {
             self.pass(place, index)
         } else {
-            keep(&mut self.breaks, place, usize::MAX, self.limit)
+            keep(&mut self.breaks, (place, index), usize::MAX, self.limit)
         }
     }
 
-    /// Checks that a row ends before the index at position `place`. Positions must be passed in order.
+    /// Checks that a row ends right before position `place`, where `index` lies, which is not greater than the index before it.
+    /// Positions must be passed in ascending order.
     fn pass(&mut self, place: u64, index: u64) -> Result<(), BadIndex> {
         let ends = self.ends.get(self.passed..).unwrap_or_default();
         let before = ends.iter().take_while(|end| **end < place).count();
@@ -206,7 +211,7 @@ impl Rows {
         Err(BadIndex { kind: Rule::IndexOrder.into(), at: place, found: index })
     }
 
-    /// Completes one of the two components. If the ends are known, positions that were kept are checked. `indptr` has
+    /// Notes that all pointers, or all indices, have come. If both have come, the positions in `breaks` are checked. `indptr` has
     /// at least one entry, so `ends` is empty only until the pointers have come.
     fn finish(&mut self) -> Result<(), BadIndex> {
         self.half = true;
@@ -214,22 +219,30 @@ impl Rows {
             return Ok(());
         }
         let breaks = core::mem::take(&mut self.breaks);
-        breaks.iter().try_for_each(|place| self.pass(*place, *place))
+        breaks.iter().try_for_each(|(place, index)| self.pass(*place, *index))
     }
 }
 
-/// Adds `place` to `places`, unless `place` is the last item already. Fails if `places` would then take more than `limit` bytes.
-fn keep(places: &mut Vec<u64>, place: u64, most: usize, limit: u64) -> Result<(), BadIndex> {
-    if places.last() == Some(&place) {
+/// Adds `item` to `items`, which will have at most `most` items, unless `item` equals the last item.
+///
+/// # Errors
+/// `limit-decoded` if `items` would take more than `limit` bytes; out of memory.
+fn keep<T: PartialEq>(
+    items: &mut Vec<T>,
+    item: T,
+    most: usize,
+    limit: u64,
+) -> Result<(), BadIndex> {
+    if items.last() == Some(&item) {
         return Ok(());
     }
-    let needed = places.len().saturating_add(1);
-    let bytes = u64_from_usize(needed).saturating_mul(8);
+    let needed = items.len().saturating_add(1);
+    let bytes = u64_from_usize(needed).saturating_mul(u64_from_usize(size_of::<T>()));
     if bytes > limit {
         return Err(BadIndex { kind: Limit::Decoded.into(), at: 0, found: bytes });
     }
-    grow(places, needed, most).map_err(|_| NO_MEMORY)?;
-    places.push(place);
+    grow(items, needed, most).map_err(|_| NO_MEMORY)?;
+    items.push(item);
     Ok(())
 }
 
@@ -278,5 +291,35 @@ impl Cells {
         let internal = BadIndex { kind: ErrorKind::Internal, at: 0, found: 0 };
         let (at, _) = same.nth(1).ok_or(internal)?;
         Err(BadIndex { kind: Rule::CellRepeated.into(), at, found: at })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::{BadIndex, Sparse};
+    use crate::element::StorageType;
+    use crate::index::Layout;
+    use crate::limits::Limits;
+    use crate::rules::Rule;
+
+    /// Checks that an index that does not ascend in its row is reported with its own value and position, whether the pointers or
+    /// the indices come first.
+    #[test]
+    fn the_index_that_does_not_ascend_is_reported() {
+        let (indices, pointers) = (("indices", [7_u64, 9, 5]), ("indptr", [0_u64, 1, 3]));
+        for components in [[pointers, indices], [indices, pointers]] {
+            let mut sparse = Sparse::new(Layout::SparseCsr, [2, 10].into_iter(), Some(3));
+            sparse.ask_for_single_cells(&Limits::default()).unwrap();
+            let checked = components.into_iter().try_for_each(|(role, numbers)| {
+                let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+                sparse.begin(role, StorageType::U64).unwrap();
+                sparse.validate(&bytes)?;
+                sparse.finish()
+            });
+            let wanted = BadIndex { kind: Rule::IndexOrder.into(), at: 2, found: 5 };
+            assert_eq!(checked, Err(wanted), "{}", components[0].0);
+        }
     }
 }

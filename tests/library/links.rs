@@ -25,7 +25,13 @@ fn repository(root: &Path) {
 #[test]
 fn shards_are_found_in_a_hubs_cache() {
     let hub = tempfile::tempdir().unwrap();
-    for (name, is_found) in [("models--x--y", true), ("datasets--x", true), ("other", false)] {
+    for (name, is_found) in [
+        ("models--x--y", true),
+        ("datasets--x", true),
+        ("spaces--x--y", true),
+        ("kernels--x--y", true),
+        ("other", false),
+    ] {
         let root = hub.path().join(name);
         repository(&root);
         let archive = zten::open(root.join("snapshots/0123/dense.zt")).unwrap();

@@ -16,21 +16,21 @@ export interface Attributes {
   [key: string]: Attribute
 }
 
-/** A value with a tag of CBOR. */
+/** A tagged value of CBOR: a value, and a number that gives it a meaning. */
 export class Tagged {
   constructor(readonly tag: number | bigint, readonly value: Attribute) {}
 }
 
-/** A simple value of CBOR that JavaScript does not have. */
+/** A simple value of CBOR for which JavaScript has no value, given by its number. */
 export class Simple {
   constructor(readonly code: number) {}
 }
 
 const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** The value that stands for the break at the end of an item of indefinite length. */
+/** Stands for the break, the byte that ends a CBOR item of indefinite length. It is no attribute. */
 const BREAK = Symbol('break')
 
-/** Parses a CBOR map of attributes. Returns null if `bytes` is empty. */
+/** Parses `bytes`, a CBOR map of attributes that the module has validated. Returns null if `bytes` is empty: there is no map. */
 export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null => {
   if (bytes.length === 0) return null
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -40,7 +40,7 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
     if (at > bytes.length) throw new Error('internal error: attributes end early')
     return at - length
   }
-  /** Returns the argument of a head: a `bigint` if a number would not be exact. */
+  /** Returns the argument of a CBOR item whose first byte has the low five bits `info`: a `bigint` if a number would not be exact. */
   const argument = (info: number): number | bigint => {
     switch (info) {
       case 24: return view.getUint8(taken(1))
@@ -61,7 +61,7 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
       default: return new Simple(Number(argument(info)))
     }
   }
-  /** Parses `count` items, or the items before a break. */
+  /** Parses `count` items, or fewer if a break ends the list. */
   const items = (count: number): Attribute[] => {
     const all: Attribute[] = []
     while (all.length < count) {
@@ -71,7 +71,7 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
     }
     return all
   }
-  // Readers reject values that are nested deeper than 64 levels, so the recursion is bounded.
+  // The module rejects files whose values nest deeper than 64 levels, so this recursion is bounded.
   const next = (): Attribute | typeof BREAK => {
     const head = view.getUint8(taken(1))
     const [major, info] = [head >> 5, head & 31]
@@ -98,7 +98,10 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
 const exact = (number: bigint): number | bigint =>
   number > Number.MAX_SAFE_INTEGER || number < Number.MIN_SAFE_INTEGER ? number : Number(number)
 
-/** Creates a map of alternating keys and values; an object if all keys are text. The last of duplicate keys wins. */
+/**
+ * Returns the map with `items`, in which each key is followed by its value: an object if all keys are text, otherwise a `Map`. Of duplicate
+ * keys, the last value is used.
+ */
 const map = (items: Attribute[]): Attributes | Map<Attribute, Attribute> => {
   const all = new Map<Attribute, Attribute>()
   for (let at = 0; at < items.length; at += 2) all.set(items[at], items[at + 1])
@@ -114,14 +117,14 @@ export type AttributeInput =
   | null | undefined | boolean | number | bigint | string | Uint8Array | readonly AttributeInput[]
   | { readonly [key: string]: AttributeInput } | ReadonlyMap<AttributeInput, AttributeInput> | Tagged | Simple
 
-/** The maximum depth of nested values. Readers of zTensor files reject deeper ones. */
+/** The largest number of levels to which values may nest. Readers of zTensor files reject values that nest deeper. */
 const DEPTH = 64
 
 /**
  * Encodes `value` as CBOR. A `bigint` and a safe integer become an integer of CBOR, any other number a float of 64 bits.
  *
- * @throws {ZtenError} if text has a lone surrogate, a `bigint` needs more than 64 bits, or values nest too deeply.
- * @throws {TypeError} if a value has another type, such as a function.
+ * @throws {ZtenError} if text has a lone surrogate, a `bigint` needs more than 64 bits, or values nest deeper than 64 levels.
+ * @throws {TypeError} if a value is of a type that attributes do not have, such as a function.
  */
 export const encoded = (value: AttributeInput): Uint8Array<ArrayBuffer> => {
   const pieces: Uint8Array<ArrayBuffer>[] = []

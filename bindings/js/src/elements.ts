@@ -1,4 +1,4 @@
-/** Elements as typed arrays, and as 32-bit floats. */
+/** Converts decoded bytes to typed arrays, and elements of all dtypes to 32-bit floats. */
 import { classOf } from './sources.ts'
 
 /** The typed arrays for the elements of a component. */
@@ -15,7 +15,10 @@ const MAKE: Record<string, Make> = {
   u64: BigUint64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array, bool: Uint8Array,
 }
 
-/** Returns decoded little-endian bytes as elements of the type `storage`, or as bytes if it is null. */
+/**
+ * Returns `bytes`, which are decoded and little-endian, as a typed array for the storage type `storage`; as a `Uint8Array` if `storage` is
+ * null. `f16` without a `Float16Array`, and `bf16`, become a `Uint16Array` of their bits.
+ */
 export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null): Elements => {
   const half = (globalThis as { Float16Array?: Make }).Float16Array
   const Type = storage === 'f16' && half ? half : MAKE[storage ?? 'u8'] ?? Uint8Array
@@ -23,7 +26,7 @@ export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null)
   return new Type(whole ? bytes.buffer : bytes.slice().buffer)
 }
 
-/** Returns the dtype of the elements of a typed array, or `undefined` for any other value. */
+/** Returns the dtype in zTensor of the elements of `data`, a typed array, such as `f32`. Returns `undefined` for any other value. */
 export const dtypeOf = (data: unknown): string | undefined => DTYPES[classOf(data)]
 
 const DTYPES: Record<string, string> = {
@@ -31,13 +34,14 @@ const DTYPES: Record<string, string> = {
   BigUint64Array: 'u64', Uint32Array: 'u32', Uint16Array: 'u16', Uint8Array: 'u8', Uint8ClampedArray: 'u8',
 }
 
-/** Returns whether `name` is the name of a dtype in zTensor. */
-export const isDtype = (name: string): boolean => Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) || /^complex(64|128)$/.test(name)
+/** Returns whether `name` is the name of a dtype in zTensor, and not a name that other programs use for one, such as `f8_e4m3`. */
+export const isDtype = (name: string): boolean =>
+  Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) && name !== 'f8_e4m3' || /^complex(64|128)$/.test(name)
 
 /**
  * Returns whether a tensor of `dtype` can be written from `data`: from the typed array for this dtype; from an array of unsigned integers,
  * which are the bits of the elements, if JavaScript has no such numbers; from an array of real and imaginary parts in turn for a complex
- * dtype. For a dtype that is unknown here, bytes are accepted, and the wasm module rejects the dtype.
+ * dtype. `dtype` is a name for which `isDtype` returns true.
  */
 export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
   const own = dtypeOf(data)
@@ -51,8 +55,8 @@ export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
 }
 
 /**
- * Returns a decoder of floats with `exponent` bits of exponent and `mantissa` bits of mantissa. `special` returns the value of
- * codes such as infinity, and `undefined` for all other codes.
+ * Returns a function that converts the bits of a float to its value. The float has a sign bit, `exponent` bits of exponent with the bias
+ * `bias`, and `mantissa` bits of mantissa. `special` returns the value of codes such as infinity and NaN, and `undefined` for all other codes.
  */
 const small = (exponent: number, mantissa: number, bias: number, special: (code: number) => number | undefined) =>
   (code: number): number => {
@@ -65,7 +69,10 @@ const small = (exponent: number, mantissa: number, bias: number, special: (code:
     return sign * ((power === 0 ? 0 : 1 << mantissa) + rest) * scale
   }
 
-/** Returns the infinities and NaNs of IEEE 754, whose exponent bits are all set. */
+/**
+ * Returns the argument `special` of `small` for a float format of IEEE 754 with so many bits of exponent and mantissa: a code whose exponent
+ * bits are all set is infinite or NaN.
+ */
 const ieee = (exponent: number, mantissa: number) => (code: number): number | undefined => {
   const all = (1 << exponent) - 1
   if ((code >> mantissa & all) !== all) return undefined
@@ -78,7 +85,7 @@ export const half = small(5, 10, 15, ieee(5, 10))
 
 const fnuz = (code: number) => code === 0x80 ? NaN : undefined
 
-/** The decoders of types that JavaScript has no typed array for, by their names. */
+/** For each dtype that JavaScript has no typed array for, except `bf16`, the function that converts the bits of an element to its value. */
 const DECODE: Record<string, (code: number) => number> = {
   f16: half,
   f8_e4m3fn: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
@@ -91,8 +98,8 @@ const DECODE: Record<string, (code: number) => number> = {
 }
 
 /**
- * Converts elements to 32-bit floats. 64-bit numbers are rounded, complex numbers become pairs, and packed elements are unpacked. A
- * NaN stays a NaN, and may lose its payload.
+ * Converts `data`, elements of the dtype `type`, to 32-bit floats. 64-bit numbers are rounded, a complex number becomes two floats, and
+ * `count` elements of `f4_e2m1` are unpacked, two from each byte. A NaN stays a NaN, and may lose its payload.
  */
 export const toFloat32 = (data: Elements, type: string, count: number | null): Float32Array<ArrayBuffer> => {
   if (type === 'bf16') {

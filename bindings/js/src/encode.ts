@@ -1,7 +1,7 @@
-/** Writes files in memory. */
+/** The function `encode`, which writes a file in memory. */
 import { encoded, type AttributeInput } from './attributes.ts'
 import { accepts, dtypeOf, isDtype } from './elements.ts'
-import { ZtenError, failure, problem, wrapped } from './errors.ts'
+import { ZtenError, failure, problem, trouble, wrapped } from './errors.ts'
 import { Instance } from './instance.ts'
 import { compiled } from './module.ts'
 import { classOf } from './sources.ts'
@@ -20,7 +20,7 @@ export interface TensorInput {
 }
 
 export interface EncodeOptions {
-  /** The format. It overrides the suffix of the name. */
+  /** The format of the file. Without this option, the suffix of the name selects the format. */
   format?: 'zt' | 'safetensors' | 'npz' | 'npy'
   /** The attributes of the file. In a safetensors file they are the metadata, whose values are text; other values become JSON text. */
   attributes?: { readonly [key: string]: AttributeInput }
@@ -30,7 +30,7 @@ export interface EncodeOptions {
   zstd?: number
 }
 
-/** The number that `write_next` returns if no tensor is left to write. */
+/** The number that the module's function `write_next` returns if no tensor is left to write. */
 const END = 2 ** 32 - 1
 
 /**
@@ -63,7 +63,10 @@ export const encode = async (
   }
 }
 
-/** Returns the tensors with their dtypes as zTensor names them, such as `bf16` for `BF16` and `bfloat16`. The module knows other names. */
+/**
+ * Returns `tensors` with the names that zTensor has for their dtypes: `bf16` for `BF16` and `bfloat16`. The module `write.wasm` knows the
+ * names that other programs use. A name that it does not know stays as it is.
+ */
 const renamed = async (tensors: unknown): Promise<unknown> => {
   if (classOf(tensors) !== 'Object') return tensors
   const entries = Object.entries(tensors as Record<string, Partial<TensorInput> | undefined>)
@@ -90,7 +93,7 @@ const renamed = async (tensors: unknown): Promise<unknown> => {
   return Object.fromEntries(entries.map(([name, tensor]) => [name, own(tensor)]))
 }
 
-/** A tensor whose arguments have been checked. */
+/** A tensor to write, after its arguments have been checked: its name, its dtype, its dimensions, and the bytes of its elements. */
 interface Declared {
   name: string
   dtype: string
@@ -98,7 +101,7 @@ interface Declared {
   bytes: Uint8Array
 }
 
-/** Throws a `TypeError` if `value` is not an object of keys and values. The message calls the value `what`. */
+/** Throws a `TypeError` unless `value` is a plain object, whose keys are names. The message calls the value `what`. */
 const requireRecord = (what: string, value: unknown): void => {
   // `Object.entries` would lose the entries of a `Map`, and take the indices of a list for names.
   if (classOf(value) !== 'Object') throw new TypeError(`${what} are of the type ${classOf(value)}, expected an object`)
@@ -117,6 +120,10 @@ const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Decl
     const { data, dtype = dtypeOf(data), shape } = (ArrayBuffer.isView(tensor) ? { data: tensor } : tensor ?? {}) as Partial<TensorInput>
     if (!ArrayBuffer.isView(data)) throw new TypeError(`${about} has no typed array as its data`)
     if (typeof dtype !== 'string') throw new TypeError(`${about} has a ${classOf(data)} as its data, whose elements have no dtype: name one`)
+    if (!isDtype(dtype)) {
+      const message = `unknown dtype ${JSON.stringify(dtype)}, expected a name such as "bf16", "float32" or "F8_E4M3"`
+      throw new ZtenError({ ...trouble(message), object: name })
+    }
     if (!accepts(dtype, data)) throw new TypeError(`${about} has a ${classOf(data)} as its data, which holds no elements of the dtype ${dtype}`)
     const isDimension = (side: unknown) => typeof side === 'bigint' ? side >= 0n : Number.isSafeInteger(side) && (side as number) >= 0
     if (shape && !(Array.isArray(shape) && shape.every(isDimension))) throw new TypeError(`${about} has a shape that is not a list of dimensions`)
@@ -127,14 +134,14 @@ const declared = (name: unknown, tensors: unknown, options: EncodeOptions): Decl
   })
 }
 
-/** Returns the description of the file as the CBOR map that `write_begin` takes. */
+/** Encodes the description of the file and its `tensors` as the CBOR map that the module's function `write_begin` takes. */
 const request = (name: string, tensors: Declared[], { format, generation, zstd, attributes }: EncodeOptions): Uint8Array => {
   const described = tensors.map(({ name, dtype, shape, bytes }) => [name, dtype, shape, bytes.length])
   const all = { name, format: format ?? null, generation: generation ?? null, zstd: zstd ?? null, tensors: described }
   return encoded(attributes ? { ...all, attributes: encoded(attributes) } : all)
 }
 
-/** A file that is being written, in pieces. */
+/** Collects the pieces of a new file that the module hands out. */
 class NewFile {
   #pieces: { start: number; bytes: Uint8Array<ArrayBuffer> }[] = []
   #at = 0
@@ -161,7 +168,10 @@ class NewFile {
     return all
   }
 
-  /** Replaces bytes from the current position on. The header of a member of an archive has a checksum, which is known only after the member. */
+  /**
+   * Replaces bytes of the file from the current position on by `piece`. The module goes back to write the checksum into the header of a member
+   * of an archive, because the checksum is known only after the member.
+   */
   #patch(piece: Uint8Array<ArrayBuffer>): void {
     const end = this.#at + piece.length
     if (end > this.#length) throw failure(`bytes are written from ${this.#at} to ${end}, over the end of the file at ${this.#length}`)

@@ -1,15 +1,15 @@
 /** A note on a valid file: a known loader may fail to read the file, or zten did not check a part of it. */
 export interface Note {
-  /** The id of the rule. */
+  /** The id of the rule that the note is about; null if the note is about none. */
   rule: string | null
-  /** The source of the rule. */
+  /** The clause of the specification that the rule is from, such as `v1.2 §4`. */
   clause: string | null
-  /** The offset of the byte that the note is about. */
+  /** The offset in the file of the byte that the note is about; null if it is about no single byte. */
   offset: number | bigint | null
   object: string | null
   component: string | null
   shard: string | null
-  /** The number of further places to which the note applies. */
+  /** The number of other places in the file to which the note applies too. */
   more: number
   message: string
   advice: string | null
@@ -31,18 +31,18 @@ export interface Report {
    * recognizes and does not read; null if the format is unknown.
    */
   format: string | null
-  /** The id of the rule, the limit or the feature. */
+  /** The id of the broken rule, the exceeded limit or the unsupported feature; null for a valid file, and if no rule describes the error. */
   rule: string | null
-  /** The source of the rule. */
+  /** The clause of the specification that the rule is from, such as `v1.2 §4`. */
   clause: string | null
-  /** The byte that the finding is about. */
+  /** The offset in the file of the byte that the error is about; null if it is about no single byte. */
   offset: number | bigint | null
   object: string | null
   component: string | null
   shard: string | null
-  /** The number of other objects that are not valid; null if they were not checked. */
+  /** The number of invalid objects in addition to the one that the report is about; null if the other objects were not checked. */
   more: number | null
-  /** The finding in a sentence, or a summary of a valid file. */
+  /** The error as a sentence, or a summary of a valid file. */
   message: string
   /** What the owner of the file can do. */
   advice: string | null
@@ -52,11 +52,12 @@ export interface Report {
   notes: Note[]
 }
 
-/** A file, or a part of it, that is not valid or cannot be read. */
+/** The error for a file, or an object of a file, that is not valid, cannot be read or cannot be written. */
 export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> {
   override readonly name = 'ZtenError'
   /**
-   * `invalid`: the file breaks a rule; `unsupported`; `limit`: the file exceeds a limit; `error`: nothing is known about the file.
+   * `invalid`: the file breaks a rule; `unsupported`: zten or the call does not support the content; `limit`: the file exceeds a limit;
+   * `error`: the call failed for another reason, which says nothing about the file.
    */
   readonly verdict: Report['verdict']
   readonly level: Report['level']
@@ -90,46 +91,46 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
   }
 }
 
-/** Makes the full report from an error, or from the answer of a guest. */
+/** Returns the report with the fields of an error, or of a document that the module has written about a rejected file. */
 export const report = (
   { verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, page, notes }: Omit<Report, 'schema' | 'file'>,
 ): Report =>
   ({ schema: 2, file: null, verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, page, notes })
 
-/** Makes the report of an error that breaks no rule, such as a failed request. */
+/** Returns a report with the verdict `error` and this message, for an error that no rule describes, such as a failed request. */
 export const trouble = (message: string): Report => ({
   schema: 2, file: null, verdict: 'error', level: 'error', format: null, rule: null, clause: null, offset: null,
   object: null, component: null, shard: null, more: null, message, advice: null, page: null, notes: [],
 })
 
-/** Returns the message of an error, or of any other thrown value. */
+/** Returns the message of a thrown value, with the message of its cause if it has one. A value that is no `Error` is converted to text. */
 export const reason = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
 }
 
 /**
- * Converts any thrown value to a `ZtenError` that says where it happened: a number or an allocation that JavaScript cannot
- * represent, a trap of the module, or an exception of a source.
+ * Converts `error`, any thrown value, to a `ZtenError` with the fields of `place`, such as the object that was read: a `RangeError`, which means
+ * that memory cannot hold something, a trap of the wasm module, or an exception of a source. A `ZtenError` is returned unchanged.
  */
 export const wrapped = (error: unknown, place: Partial<Report> = {}): ZtenError => {
   if (error instanceof ZtenError) return error
   const about: Partial<Report> = error instanceof RangeError
-    ? { verdict: 'limit', rule: 'limit-memory', clause: 'policy', message: `it cannot be held: ${reason(error)}` }
-    : error instanceof WebAssembly.RuntimeError ? { message: `the module ended: ${reason(error)} (out of memory, or a defect)` } : {}
+    ? { verdict: 'limit', rule: 'limit-memory', clause: 'policy', message: `the content does not fit into memory: ${reason(error)}` }
+    : error instanceof WebAssembly.RuntimeError ? { message: `the wasm module stopped: ${reason(error)} (out of memory, or a defect)` } : {}
   return new ZtenError({ ...trouble(reason(error)), ...place, ...about }, { cause: error })
 }
 
-/** Makes an error that no rule describes. */
+/** Creates an error with the verdict `error` and this message, for a failure that no rule describes. `cause` is the exception behind it. */
 export const failure = (message: string, cause?: unknown): ZtenError =>
   new ZtenError(trouble(message), cause === undefined ? undefined : { cause })
 
-/** Parses a document of the guest. Integers that a number cannot represent become `bigint`. */
+/** Parses a JSON document that the module has written. Integers that a number cannot represent become `bigint`. */
 export const parse = (bytes: Uint8Array): unknown =>
   JSON.parse(new TextDecoder().decode(bytes), (_, value: unknown) =>
     typeof value === 'object' && value !== null && '$int' in value ? BigInt(value.$int as string) : value)
 
-/** Returns the error that the module reports, or `undefined` if its answer is empty or another document. */
+/** Returns the report if `answer`, which the module has written, is a report that rejects the file. Returns `undefined` for any other answer. */
 export const problem = (answer: Uint8Array): Report | undefined => {
   if (answer.length === 0) return undefined
   const said = parse(answer) as Partial<Report> | null

@@ -5,38 +5,41 @@ import { START, compiled, moduleFor } from './module.ts'
 import type { Files } from './reader.ts'
 import type { Reader } from './sources.ts'
 
-/** The number of bytes of the file that are read at a time. */
+/** The number of bytes of a large component that are read and passed to the module at a time. */
 export const WINDOW = 4 << 20
-/** The number of bytes that are read beyond the missing ones the first time; the number doubles each time. */
+/**
+ * The number of bytes that `replay` reads from the first missing byte on before it repeats a call. It doubles with each further repetition of
+ * the call.
+ */
 const AHEAD = 64 << 10
 
-/** Bytes of the file with this number. */
+/** Bytes of a file that have been read ahead into memory: those of file number `file` from the offset `start` on. */
 interface Held {
   file: number
   start: number
   bytes: Uint8Array
 }
 
-/** The result of a call: the report of an error, or the answer. */
+/** The result of a call of the module: the report of an error, or the JSON document that it has answered with, if any. */
 export type Answer = { report: Report } | { said: unknown }
 
-/** The inputs and outputs of a call besides its arguments and its answer. */
+/** What is passed to a call of the module besides its numbers: the input, and functions that the call uses. */
 export interface With {
   input?: Uint8Array
   take?: (piece: Uint8Array<ArrayBuffer>) => void
-  /** Drops the data that `take` received, because the call is repeated. */
+  /** Called before the call is made or repeated. It drops the data that `take` has received from an incomplete call. */
   restart?: () => void
-  /** Throws if holding `length` bytes of the file exceeds the limit of memory. */
+  /** Called before `length` bytes of files are held in memory. It throws if that exceeds the caller's limit. */
   bound?: (length: number) => void
 }
 
 export class Guest implements Host {
   private readonly instance: Instance
-  /** The bytes of the file in memory, which the next calls can read. */
+  /** The bytes of files that have been read ahead. Calls of the module can read only these bytes, unless all files are read synchronously. */
   private held: Held[] = []
-  /** The first byte that was missing, and the number of its file. */
+  /** The number of the file and the offset of the byte that the last call needed and that was not read ahead; `undefined` if none was missing. */
   private missed: { file: number; at: number } | undefined
-  /** The file, and its sibling files in the order of their numbers; `undefined` for a missing one. */
+  /** The file itself, number 0, and its sibling files in the order of their numbers; `undefined` for a sibling file that does not exist. */
   private readonly readers: (Reader | undefined)[]
   /** The numbers of the sibling files by their names. */
   private readonly numbers = new Map<string, number>()
@@ -50,12 +53,15 @@ export class Guest implements Host {
     this.instance = new Instance(this)
   }
 
-  /** The file itself. */
+  /** The source of the file that was opened, without its sibling files. */
   get reader(): Reader {
     return this.files.reader
   }
 
-  /** Opens the file, and its sibling files if the module knows such. Returns the report if the file is rejected. */
+  /**
+   * Opens the file in the module for its format, or in `full.wasm` if `isFull` is true. `full.wasm` also opens the sibling files. Resolves to the
+   * report if the file is rejected, otherwise to `undefined`.
+   */
   async open(isFull = false): Promise<Report | undefined> {
     const { reader, name } = this.files
     const { size } = reader
@@ -80,7 +86,7 @@ export class Guest implements Host {
     return problem(answer)
   }
 
-  /** Looks for the sibling files that the module asks for, and returns their lengths. */
+  /** Looks for the sibling files that the module asks for. Resolves to their lengths in bytes; `undefined` for a file that does not exist. */
   private async find(): Promise<(number | undefined)[]> {
     const lengths = []
     for (const asked of this.instance.siblings()) {
@@ -103,19 +109,19 @@ export class Guest implements Host {
     return [...this.readers.keys()].filter(file => file > 0 && this.readers[file])
   }
 
-  /** Returns the file with this number. */
+  /** Returns the source of the file with the number `file`: 0 is the file itself, and 1 the first sibling file. Throws if it does not exist. */
   number(file: number): Reader {
     const reader = this.readers[file]
-    if (!reader) throw failure('there is no such file')
+    if (!reader) throw failure(`file number ${file} is not open`)
     return reader
   }
 
-  /** Calls the export `name`, and returns the data that it hands out. */
+  /** Calls the export `name` of the module, and returns the bytes of its answer. */
   bytes(name: string, args: number[]): Uint8Array<ArrayBuffer> {
     return this.instance.call(name, args)
   }
 
-  /** True if all bytes can be read without waiting. */
+  /** True if all files can be read synchronously, so that no bytes have to be read ahead. */
   get isSync(): boolean {
     return this.readers.every(reader => !reader || reader.readSync)
   }
@@ -168,25 +174,25 @@ export class Guest implements Host {
     this.held = []
   }
 
-  /** Calls the export `name`, which may read only bytes in memory. */
+  /** Calls the export `name` of the module. Throws if the call needs bytes of a file that is read asynchronously and that were not read ahead. */
   call(name: string, args: (number | bigint)[], { input, take }: With = {}): Answer {
     this.failed = this.missed = undefined
     this.take = take ?? (() => {})
     const answer = this.instance.call(name, args, input)
     if (this.failed) throw this.failed
     const missed = this.missing()
-    if (missed) throw failure(`the byte ${missed.at} is not there`)
+    if (missed) throw failure(`byte ${missed.at} of the file was not read ahead`)
     const report = problem(answer)
     if (report) return { report }
     return { said: answer.length === 0 ? undefined : parse(answer) }
   }
 
-  /** Returns the first byte that the last call missed. */
+  /** Returns the file and the offset of the byte that the last call missed; `undefined` if it missed none. */
   private missing(): { file: number; at: number } | undefined {
     return this.missed
   }
 
-  /** Calls the export `name`. If bytes were missing, reads them and repeats the call until no bytes are missing. */
+  /** Calls the export `name` of the module. As long as a byte is missing, reads it and bytes after it ahead, and repeats the call. */
   async replay(name: string, args: number[], by: With = {}): Promise<Answer> {
     this.held = []
     for (let [ahead, length] = [AHEAD, 0]; ; ahead *= 2) {
@@ -204,7 +210,7 @@ export class Guest implements Host {
     }
   }
 
-  /** Calls the export `name`, and returns its JSON document. Throws the error if the call fails. */
+  /** Calls the export `name` of the module, and returns the JSON document that it answers with. Throws a `ZtenError` if the call fails. */
   ask<T>(name: string, args: (number | bigint)[], by?: With): T {
     const answer = this.call(name, args, by)
     if ('report' in answer) throw new ZtenError(answer.report)

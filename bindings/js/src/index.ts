@@ -18,14 +18,14 @@ export {
 
 /** A component of an object, as the manifest describes it. */
 export interface Component {
-  /** The role: `data`, `values`, `indices`. */
+  /** The role of the component in its object, such as `data`, `values` or `indices`. */
   role: string
-  /** The type of an element: `f32`, `bf16`, `f8_e4m3fn`, `complex64`, `Q4_K`. */
+  /** The type of the elements, as the file spells it: `f32`, `bf16`, `f8_e4m3fn`, `complex64`, `Q4_K`, … */
   dtype: string
-  /** The storage type; null if it is unknown, or the elements are opaque. */
+  /** The type as which the elements are stored, such as `u8` for `f8_e4m3fn`; null if it is unknown, or the elements are opaque. */
   storage: string | null
   dtype_known: boolean
-  /** The offset of the component in the file, or in the shard. */
+  /** The offset in bytes of the component in the file, or in the shard that holds it. */
   offset: number | bigint
   length: number | bigint
   /** The number of decoded bytes; null if the manifest does not state it. */
@@ -34,11 +34,11 @@ export interface Component {
   encoding_known: boolean
   byte_order: 'little' | 'big'
   digest: Digest | null
-  /** The name of the sibling file with the component; null if the component is in this file. */
+  /** The name of the shard or sibling file that holds the component; null if the component is in this file. */
   shard: string | null
 }
 
-/** A digest of stored bytes, as the file has it. */
+/** The digest of a component, as the file spells it. */
 export interface Digest {
   algorithm: string
   text: string
@@ -50,7 +50,7 @@ export interface Digest {
 export interface Listed {
   name: string
   ordinal: number
-  /** `dense`, `sparse_csr`, …; a name such as `quant.mxfp4` for a tensor that is stored as several tensors. */
+  /** The layout: `dense`, `sparse_csr`, …; a name such as `quant.mxfp4` for a tensor that is stored as several tensors. */
   layout: string
   layout_known: boolean
   /**
@@ -60,11 +60,14 @@ export interface Listed {
   state: 'readable' | 'opaque' | 'unread'
   /** The id of the rule that says why an unread object is not read; null for other objects. */
   reason: string | null
-  /** A dimension from 2^53 on is a `bigint`. */
+  /** The number of elements in each dimension, outermost first: a `bigint` from 2^53 on. */
   shape: (number | bigint)[]
-  /** The number of bits of a code of a quantized object. */
+  /** The number of bits of a code of a quantized object; null for other objects, and for blocks that hold more than codes. */
   bits: number | bigint | null
-  /** The number of elements of a quantized object that share a scale; 0 if all elements of a lane do. */
+  /**
+   * The number of neighboring elements of a quantized object that share a scale; 0 if all elements of a row or column, or more, share one;
+   * null for other objects.
+   */
   group_size: number | bigint | null
   /** The attributes; null if the object has no map of attributes. */
   attributes: Attributes | null
@@ -74,22 +77,28 @@ export interface Listed {
 /** The elements of a component, or of a part of one. */
 export interface Tensor {
   name: string
-  /** The role of the component; null if the elements were computed from several components. */
+  /** The role of the component that was read; null if the elements were computed from several components, as `dequantize` does. */
   component: string | null
   dtype: string
-  /** `readable`, or `opaque`: the elements are of a type that zten does not interpret, and are given as their storage type has them. */
+  /** `readable`, or `opaque` for elements of a type that zten does not interpret: `data` has them as their storage type. */
   state: 'readable' | 'opaque'
-  /** The shape of a dense tensor, in row-major order; otherwise the number of elements of `data`. */
+  /** The dimensions of a dense or dequantized tensor, outermost first; for any other component, only the number of elements of `data`. */
   shape: number[]
-  /** The elements: 64-bit integers as `bigint`, `f16` as `Float16Array` if the platform has it, and types without a typed array as their bits. */
+  /**
+   * The elements in row-major order: 64-bit integers as `bigint`, `f16` as `Float16Array` if the platform has this class, and types for which
+   * JavaScript has no typed array as their bits.
+   */
   data: Elements
-  /** True if the content has a digest, which was verified. */
+  /** True if the elements have been verified by a digest in the file. */
   verified: boolean
-  /** Converts the elements to 32-bit floats: 64-bit numbers are rounded, complex numbers become pairs, packed elements are unpacked. */
+  /**
+   * Converts the elements to 32-bit floats: 64-bit numbers are rounded, a complex number becomes two elements, and two elements that share a
+   * byte are unpacked.
+   */
   toFloat32(): Float32Array<ArrayBuffer>
 }
 
-/** A deviation from a specification that is accepted if the caller names it. */
+/** The name of a deviation from a specification that `open` and `check` reject, unless the option `tolerate` names it. */
 export type Tolerance = 'narrow-indices' | 'shared-blobs' | 'missing-zeros' | 'torch-global'
 
 const TOLERANCES: readonly string[] = ['narrow-indices', 'shared-blobs', 'missing-zeros', 'torch-global'] satisfies Tolerance[]
@@ -103,13 +112,14 @@ export interface OpenOptions extends FilesOptions {
   name?: string
   /**
    * The deviations from a specification to accept, as the option `--tolerate` of the command: `torch-global` opens a checkpoint
-   * with globals that zten does not know. Nothing is called, and their objects are opaque. A check still reports `torch-global`.
+   * with classes or functions that zten does not know. None of them is called, and the objects that they would make are opaque. `check`
+   * still reports `torch-global`.
    */
   tolerate?: Tolerance | readonly Tolerance[]
   /**
-   * False shows the tensors that the file names. By default, tensors that a program has quantized and stored as several, such as `X_blocks`
-   * and `X_scales`, are one object `X` with these components, which `dequantize` reads: `docs/quantized.md`. A file with such names
-   * is opened in `full.wasm`.
+   * By default, a quantized tensor that a program has stored as several tensors, such as `X_blocks` and `X_scales`, is one object `X` with
+   * these components, which `dequantize` reads: `docs/quantized.md`. A file with such names is opened in the module `full.wasm`. With false,
+   * the objects are the tensors that the file names.
    */
   conventions?: boolean
   /** The largest number of bytes of an asynchronous source that are held in memory at the same time; 1 GiB by default. */
@@ -117,18 +127,18 @@ export interface OpenOptions extends FilesOptions {
 }
 
 export interface GetOptions {
-  /** False skips the digest of an uncompressed component. */
+  /** False does not verify the digest of an uncompressed component. By default, it is verified. */
   verify?: boolean
 }
 
-/** The way to read a component. */
+/** What the module says about reading a component, in addition to `Component`. */
 interface Reading {
   elements: number | bigint | null
   /** True if the stored bytes are the elements in order, so that a part can be read without later bytes. */
   windowed: boolean
-  /** The offset of the first byte that is read for the component. */
+  /** The offset of the first byte of the file or shard that is read for the component: a checksum may cover bytes before the component. */
   start: number | bigint
-  /** The offset after the last byte that is read. */
+  /** The offset after the last byte of the file or shard that is read for the component. */
   end: number | bigint
 }
 
@@ -136,7 +146,7 @@ type Part = Component & Reading
 
 interface Answer {
   object: Described & { attributes: null }
-  /** True if validating each component by itself validates the object. */
+  /** True if no rule relates two components of the object, so that validating each component by itself validates the object. */
   independent: boolean
   components: Reading[]
 }
@@ -151,21 +161,21 @@ interface Found extends Described {
 const found = ({ object: { attributes: _, ...object }, independent, components }: Answer): Found =>
   ({ ...object, independent, components: object.components.map((component, place) => ({ ...component, ...components[place]! })) })
 
-/** The number of objects that one call lists. */
+/** The number of objects that one call of the module's function `list` returns. */
 const PAGE = 1024
-/** The ordinal with which the attributes of the file itself are read. */
+/** The ordinal that means the file itself, and not an object, in a call of the module's function `attributes`. */
 const FILE = 2 ** 32 - 1
 
 const abandoned = new FinalizationRegistry<Files>(files => quietly(files))
 
-/** Closes `files`, and ignores an error of closing, which would replace the error that is being thrown. */
+/** Closes `files`, and ignores an error of closing them, which would hide the error because of which they are closed. */
 const quietly = (files: Files | undefined): void => {
   try {
     files?.close()
   } catch {}
 }
 
-/** Throws a `TypeError` if `value`, which is the argument `what`, is not of the type `type`. */
+/** Throws a `TypeError` unless `typeof value` is `type`. The message calls the value `what`. */
 const requireType = (what: string, value: unknown, type: string): void => {
   if (typeof value !== type) throw new TypeError(`${what} is of the type ${value === null ? 'null' : typeof value}, expected a ${type}`)
 }
@@ -186,7 +196,7 @@ const requireArguments = (source: AnySource, options: OpenOptions): void => {
   if (unknown !== undefined) throw new TypeError(`the option tolerate has ${JSON.stringify(unknown)}, expected ${TOLERANCES.join(', ')}`)
 }
 
-/** Returns the names of the tolerances in `tolerate`. */
+/** Returns the option `tolerate`, which is one name or a list of names, as a list. */
 const tolerated = ({ tolerate = [] }: OpenOptions): string[] => [tolerate].flat()
 
 /**
@@ -208,15 +218,15 @@ export const open = async (source: AnySource, options: OpenOptions = {}): Promis
   }
 }
 
-/** The options with which a file is opened. */
+/** The options for opening a file that the modules need: the names of the tolerances, and whether conventions are applied. */
 interface How {
   tolerate: string[]
   conventions: boolean
 }
 
 /**
- * Opens a file in the smallest module that reads its format, or in `full.wasm` if the file names sibling files that can be found,
- * or may have quantized tensors that are stored as several tensors.
+ * Opens the file of `files`, and returns the module instance that has it open: the smallest module that reads the format, or `full.wasm` if
+ * the file names sibling files that can be found, or may have quantized tensors that are stored as several tensors.
  */
 const opened = async (files: Files, how: How): Promise<Guest> => {
   const guest = new Guest(files, how.tolerate, how.conventions)
@@ -228,7 +238,7 @@ const opened = async (files: Files, how: How): Promise<Guest> => {
   return guest
 }
 
-/** Opens a file in `full.wasm`, which reads all formats. */
+/** Opens the file of `files` in the module `full.wasm`, which reads all formats, and returns the instance of the module. */
 const reopened = async (files: Files, { tolerate, conventions }: How): Promise<Guest> => {
   const guest = new Guest(files, tolerate, conventions)
   const report = await guest.open(true)
@@ -236,7 +246,7 @@ const reopened = async (files: Files, { tolerate, conventions }: How): Promise<G
   return guest
 }
 
-/** The description of an open file that a module returns. */
+/** What a module says about an open file: its format, the numbers of its objects and shards, and the notes on it. */
 interface Head {
   format: string
   generation: string | null
@@ -270,23 +280,23 @@ export const check = async (source: AnySource, options: OpenOptions = {}): Promi
 
 const reported = (error: unknown): Report => report(wrapped(error))
 
-/** An open file. Call `close`, or declare the file with `using`. A garbage-collected file is closed, too. */
+/** An open file. Close it with `close`, or declare the variable with `using`. A file that is garbage-collected is closed, too. */
 export class ZtenFile {
   /** The format: `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, `torch` or `torch-index`. */
   readonly format: string
-  /** The generation of a zTensor file: `0.1`, `1.1`, `1.2` or `2`. */
+  /** The generation of a zTensor file: `0.1`, `1.1`, `1.2` or `2`; null for a file of another format. */
   readonly generation: string | null
-  /** The version of the format that the file states. */
+  /** The version number that a zTensor file of generation 1.x has in its header; null for other files. */
   readonly version: string | null
-  /** The number of tensors. */
+  /** The number of objects of the file. */
   readonly size: number
   /**
-   * The notes on the file, as `check` reports them: a known loader may fail to read it, or values of a checkpoint are left out
-   * (`torch-left-out`). They leave the file valid.
+   * The notes on the file that opening it has found, as `check` reports them: a known loader may fail to read the file, or values of a
+   * checkpoint are left out (`torch-left-out`). A file with notes can be valid.
    */
   readonly notes: Note[]
   #guest: Guest | undefined
-  /** The same file in the module that dequantizes, after the first call of `dequantize`. */
+  /** The instance of `full.wasm` that has this file open, for `dequantize`; `undefined` before the first call of `dequantize`. */
   #full: Promise<Guest> | undefined
   #attributes: Attributes | null | undefined
   #last: Promise<unknown> = Promise.resolve()
@@ -312,7 +322,7 @@ export class ZtenFile {
     return this.#attributes ??= this.#guarded(() => attributes(this.#open().bytes('attributes', [FILE])))
   }
 
-  /** Returns all objects, in the order of the file. */
+  /** Returns the descriptions of all objects with their attributes, in the order of the file. No data is read. */
   list(): Listed[] {
     return this.#guarded(() => {
       const all: Listed[] = []
@@ -366,9 +376,9 @@ export class ZtenFile {
   }
 
   /**
-   * Reads a part of a dense object: `ranges` has the first index and the index after the last one for each dimension. Further dimensions
-   * are read as a whole. Of an uncompressed component only the bytes of the part are read, and the digest, which is over all bytes, is
-   * not verified.
+   * Reads a part of the dense object `name`. `ranges` has the first index and the index after the last one for each of the first dimensions;
+   * the last dimensions, for which it has no range, are read as a whole. Of an uncompressed component only the bytes of the part are read, so
+   * its digest is not verified, because a digest covers all bytes.
    *
    * @throws {ZtenError} as `get`; if the object is not dense, a range is outside its shape, or two elements share a byte.
    */
@@ -405,8 +415,9 @@ export class ZtenFile {
   }
 
   /**
-   * Dequantizes an object to 32-bit floats: blocks of GGUF, `zt.mx/1`, `zt.quant_group/1`, `quantized_group`, and tensors that are stored as
-   * several. The first call loads the module `full.wasm`, which opens the file again.
+   * Reads the quantized object `name`, and computes its values as 32-bit floats: blocks of GGUF, `zt.mx/1`, `zt.quant_group/1`,
+   * `quantized_group`, and quantized tensors that are stored as several tensors. If the file is open in a smaller module, the first call loads
+   * the module `full.wasm` and opens the file again in it.
    *
    * @throws {ZtenError} as `get`; if the object is not quantized, or its quantization is unknown.
    */
@@ -434,7 +445,7 @@ export class ZtenFile {
     })
   }
 
-  /** Validates all of the file, and returns the report of `zten check --json`, which names the tensors as the file does. */
+  /** Reads and validates all of the file, and returns the report of `zten check --json`, whose names are those of the tensors in the file. */
   check(): Promise<Report> {
     return this.#turn(null, async own => {
       const isGrouped = own.isFull && this.#how.conventions && own.ask<Head>('file', []).groups
@@ -460,7 +471,7 @@ export class ZtenFile {
     }).catch(reported)
   }
 
-  /** Closes the file. Pending reads fail, and the memory of the file can be garbage-collected. */
+  /** Closes the file and its sibling files. Pending and later reads fail, and the memory of the file can be garbage-collected. */
   close(): void {
     if (!this.#guest) return
     abandoned.unregister(this)
@@ -478,13 +489,13 @@ export class ZtenFile {
     return this.#guest
   }
 
-  /** Returns a guest with `full.wasm` that has opened the file. */
+  /** Returns an instance of `full.wasm` that has this file open: the current one, or a new one in which the file is opened again. */
   async #reopened(): Promise<Guest> {
     const guest = this.#open()
     return guest.isFull ? guest : reopened(guest.files, this.#how)
   }
 
-  /** Does `work`, and converts each exception to a `ZtenError`. */
+  /** Calls `work`, and returns its result. Converts any exception to a `ZtenError` with the format of this file. */
   #guarded<T>(work: () => T): T {
     try {
       return work()
@@ -493,7 +504,10 @@ export class ZtenFile {
     }
   }
 
-  /** Does `work` after the pending work has ended, because a guest reads one component at a time. Errors become `ZtenError`s about the object `name`. */
+  /**
+   * Calls `work` after all earlier calls of this file have ended, because an instance reads one component at a time, and resolves to its
+   * result. Converts any exception to a `ZtenError` about the object `name`, or about the file if `name` is null.
+   */
   #turn<T>(name: string | null, work: (guest: Guest) => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
       try {
@@ -517,7 +531,7 @@ export class ZtenFile {
 
   #find(guest: Guest, name: string): Found {
     const input = new TextEncoder().encode(name)
-    // `TextEncoder` replaces lone surrogates, so the name of another object could match.
+    // `TextEncoder` replaces a lone surrogate by another character, so the encoded name could be that of a different object.
     if (new TextDecoder('utf-8', { ignoreBOM: true }).decode(input) !== name) throw about(name, `no tensor named ${JSON.stringify(name)}`)
     const answer = guest.call('find', [], { input })
     if ('report' in answer) throw new ZtenError({ ...answer.report, object: name })
@@ -533,7 +547,10 @@ export class ZtenFile {
     return place
   }
 
-  /** Reads the decoded content of component `place` of `object`. */
+  /**
+   * Reads component `place` of `object`. Resolves to its decoded bytes, and to whether they were verified by a digest. If `verify` is false,
+   * the digest of an uncompressed component is not verified.
+   */
   async #content(guest: Guest, object: Found, place: number, verify: boolean): Promise<{ bytes: Uint8Array<ArrayBuffer>; verified: boolean }> {
     const part = object.components[place]!
     const pieces: Uint8Array<ArrayBuffer>[] = []
@@ -563,7 +580,10 @@ export class ZtenFile {
     return { bytes: join(pieces), verified: said?.digest === 'verified' }
   }
 
-  /** Reads a component to its end. */
+  /**
+   * Reads and verifies component `place` of `object` to its end, and passes its decoded bytes to `take`, if it is given. Resolves to the report
+   * of an error, or to the answer of the module, which says whether the digest was verified.
+   */
   async #stream(
     guest: Guest, object: Found, place: number, take?: (piece: Uint8Array<ArrayBuffer>) => void,
   ): Promise<{ report?: Report; said?: { digest: string } }> {
@@ -584,14 +604,14 @@ export class ZtenFile {
     }
   }
 
-  /** Validates `object`, and returns the report if it breaks a rule. */
+  /** Reads and validates `object`. Resolves to the report if the object breaks a rule, and to `undefined` otherwise. */
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
     const parts = object.components.filter(part => guest.fileOf(part.shard) !== undefined)
     const streams = object.independent && parts.every(part => part.windowed && part.digest?.verifiable !== false && !this.#isWhole(part))
     if (!guest.isSync && streams && heldBy(parts) > WINDOW) {
       let report: Report | undefined
       for (const place of object.components.keys()) report ??= (await this.#stream(guest, object, place)).report
-      // The guest reports an unsupported object at the end, if no other object breaks a rule.
+      // An unsupported component is not returned at once: `check_object` records it, and `check_end` reports it if no object breaks a rule.
       if (report?.verdict !== 'unsupported') return report
     }
     await this.#holdAll(guest, object, parts)
@@ -599,12 +619,12 @@ export class ZtenFile {
     return 'report' in answer ? answer.report : undefined
   }
 
-  /** True if all of the shard with `part` is read before the part: a zTensor shard has one digest for all of its bytes. */
+  /** Returns whether reading `part` reads all of the shard that holds it, because a shard of a zTensor file has one digest for all its bytes. */
   #isWhole(part: Part): boolean {
     return part.shard !== null && this.generation !== null
   }
 
-  /** Reads the bytes of `parts`, which are components of `object`, into memory if they have to be waited for. */
+  /** Reads the bytes of `parts`, components of `object`, ahead into memory, unless all files can be read synchronously. */
   async #holdAll(guest: Guest, object: Found, parts = object.components): Promise<void> {
     guest.drop()
     if (!guest.isSync) {
@@ -621,7 +641,7 @@ export class ZtenFile {
     this.#open()
   }
 
-  /** Reads all zTensor shards into memory if they have to be waited for: a check begins with their digests. */
+  /** Reads all shards of a zTensor file ahead into memory, unless all files can be read synchronously: a check begins with their digests. */
   async #holdShards(guest: Guest): Promise<void> {
     guest.drop()
     if (guest.isSync || this.generation === null) return
@@ -641,23 +661,23 @@ export class ZtenFile {
   }
 }
 
-/** Makes the error `message` about the object `object`. */
+/** Creates an error with `message` about the object called `object`. */
 const about = (object: string, message: string): ZtenError => new ZtenError({ ...trouble(message), object })
 
-/** Makes the error of a call that does not support the state of `object`; `what` says what the object is. */
+/** Creates the error of a call that does not support `object`. The message is the name of the object followed by `what`. */
 const unserved = ({ name }: Found, what: string, rule: string | null, component: string | null = null): ZtenError =>
   new ZtenError({ ...trouble(`${JSON.stringify(name)} ${what}`), verdict: 'unsupported', level: 'warning', rule, object: name, component })
 
-/** Throws if the elements of `part` are opaque, so that no typed array has them. For an unread object, the module makes the error. */
+/** Throws if the elements of the component `part` are opaque and have no storage type, because then no typed array can hold them. */
 const requireTyped = (object: Found, { role, dtype, storage }: Part): void => {
   if (object.state !== 'opaque' || storage !== null) return
   throw unserved(object, `is opaque: no typed array has elements of type ${JSON.stringify(dtype)}; \`bytes\` reads them`, 'unsupported-type', role)
 }
 
-/** Returns the number of bytes to read for `parts`. It can exceed their lengths: a checksum may cover bytes around a blob. */
+/** Returns the number of bytes that reading the components `parts` reads. A checksum may cover bytes around a component, which are read too. */
 const heldBy = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.end) - safe(part.start), 0)
 
-/** The description of elements: their dtypes, number and role. */
+/** What `tensor` needs to know about elements: their dtype, their storage type, their number if several share a byte, and their role. */
 type Typed = Pick<Part, 'dtype' | 'storage' | 'elements'> & { role: string | null }
 
 const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shape: number[] | undefined, verified: boolean): Tensor => {
@@ -669,7 +689,7 @@ const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shap
   }
 }
 
-/** Converts `number` to an exact `number`. Throws if it is too large, which no typed array can hold. */
+/** Returns `number` as a `number`. Throws a `RangeError` from 2^53 on: a number would not be exact, and no typed array is so long. */
 const safe = (number: number | bigint): number => {
   if (typeof number === 'bigint' || !Number.isSafeInteger(number)) throw new RangeError(`${number} is beyond 2^53 - 1`)
   return number

@@ -42,7 +42,7 @@ pub(crate) fn written_format(
     chosen.map(WrittenFormat::suffix).map_err(PyValueError::new_err)
 }
 
-/// Returns the format whose files have `suffix`, which [`written_format`] returned.
+/// Returns the format whose files have the suffix `suffix`, without its dot, as [`written_format`] returns it.
 pub(crate) fn format(suffix: &str) -> PyResult<WrittenFormat> {
     let found = WrittenFormat::from_suffix(suffix);
     found.ok_or_else(|| PyValueError::new_err(format!("unknown format {suffix:?}")))
@@ -51,7 +51,8 @@ pub(crate) fn format(suffix: &str) -> PyResult<WrittenFormat> {
 /// The size of the write buffer of an unnamed file, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Returns the exception to raise for the `failure` to write a file at `path`, which is `None` for a file in memory.
+/// Converts `failure`, why a file could not be written, to a Python exception. `path` is the path of the file, or `None` for a file in
+/// memory.
 pub(crate) fn raised(
     py: Python<'_>,
     failure: write::WriteFailure<Error>,
@@ -77,7 +78,7 @@ pub(crate) fn raised(
     }
 }
 
-/// Returns the description of an array whose dtype is named `element`.
+/// Describes an array of the shape `shape` whose dtype has the name `element` in zTensor.
 ///
 /// # Errors
 /// A `ValueError` for an unknown dtype.
@@ -85,14 +86,17 @@ fn described(element: &str, shape: Vec<u64>) -> PyResult<Array> {
     Array::named(element, shape).map_err(PyValueError::new_err)
 }
 
-/// Takes the value out of `lock`. Until [`put_back`] returns it, each other call of the writer fails: two threads cannot write
-/// one file.
+/// Takes the value out of `lock`, for one call of a writer. Until [`put_back`] puts the value back, all other calls of the writer fail,
+/// because two threads cannot write one file at the same time.
+///
+/// # Errors
+/// A `ValueError` if the value is not there: the writer is closed, or another thread uses it.
 fn taken<T>(lock: &Mutex<Option<T>>) -> PyResult<T> {
     let open = lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
 }
 
-/// Puts `value` back into `lock` for the next call.
+/// Puts `value`, which [`taken`] took, back into `lock`, so that the next call of the writer can take it.
 fn put_back<T>(lock: &Mutex<Option<T>>, value: T) {
     *lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
 }
@@ -115,7 +119,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Writes the next array, whose elements are `bytes`.
+    /// Writes the array whose turn it is in the file. `bytes` are its elements, little-endian. Fails if `cancel` is set.
     fn write(&mut self, bytes: &[u8], cancel: &Cancel) -> Result<(), write::WriteFailure<Error>> {
         let Self { list, draft, out, buffer } = self;
         draft.begin_array(list, out)?;
@@ -131,7 +135,8 @@ impl Begun {
 
 #[pymethods]
 impl ArrayWriter {
-    /// Begins a file at `path`, or in memory if it is `None`. `arrays` has the name, dtype and shape of each array.
+    /// Begins a file of `format` at `path`, or in memory if `path` is `None`. `arrays` has the name, dtype and shape of each array that
+    /// the file will hold.
     #[new]
     #[pyo3(signature = (path, format, arrays, attributes))]
     fn new(
@@ -157,8 +162,8 @@ impl ArrayWriter {
         Ok(Self { open, path })
     }
 
-    /// Returns the index in `arrays` of the array to write next: safetensors files sort arrays by their dtypes. Returns `None`
-    /// after the last array.
+    /// Returns which array has to be written next, as its index in the list `arrays` that was given to the constructor: safetensors files
+    /// sort arrays by their dtypes. Returns `None` after the last array.
     fn next(&self) -> PyResult<Option<usize>> {
         let open = taken(&self.open)?;
         let next = open.draft.next();
@@ -166,7 +171,7 @@ impl ArrayWriter {
         Ok(next)
     }
 
-    /// Writes the elements of the array that [`next`](Self::next) returned.
+    /// Writes `array`, the little-endian bytes of the elements of the array whose index [`next`](Self::next) returned.
     fn write(&self, py: Python<'_>, array: PyReadonlyArray1<'_, u8>) -> PyResult<()> {
         let (bytes, mut open) = (array.as_slice()?, taken(&self.open)?);
         let (open, written) = interrupt::run(py, u64::try_from(bytes.len())?, |cancel| {
@@ -198,7 +203,8 @@ impl ArrayWriter {
 /// so their bytes are first written to an unnamed file in the folder of the target. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct SpoolWriter {
-    /// `None` during a call, and after the file was finished or aborted, or an array was written in part.
+    /// The arrays that were added so far. `None` during a call, after the file was finished or aborted, and after writing an array failed
+    /// halfway.
     open: Mutex<Option<Spool>>,
     path: PathBuf,
     format: WrittenFormat,
@@ -211,7 +217,7 @@ struct Spool {
     names: HashSet<String>,
     /// The offset of the first byte of each array in the unnamed file.
     starts: Vec<u64>,
-    /// The number of bytes in the unnamed file.
+    /// The number of bytes that have been written to the unnamed file, where the next array begins.
     end: u64,
     /// The unnamed file. It is never published, so the system deletes it when the last handle is closed.
     sink: FileSink,
@@ -220,7 +226,7 @@ struct Spool {
 }
 
 impl Spool {
-    /// Writes a file of `format` with all arrays at `path`, in place of the file there.
+    /// Copies all arrays from the unnamed file to a new file of `format`, which then replaces the file at `path`.
     fn publish(
         self,
         format: WrittenFormat,
@@ -293,7 +299,7 @@ impl ArraySource for Spooled<'_> {
 
 #[pymethods]
 impl SpoolWriter {
-    /// Creates the unnamed file for arrays of a file of `format`, which will be at `path`.
+    /// Creates the unnamed file, in the folder of `path`, in which arrays are collected until a file of `format` is written at `path`.
     #[new]
     #[pyo3(signature = (path, format))]
     fn new(py: Python<'_>, path: PathBuf, format: &str) -> PyResult<Self> {
@@ -352,7 +358,7 @@ impl SpoolWriter {
         }
         let (open, written) = interrupt::run(py, u64::try_from(bytes.len())?, |cancel| {
             let Spool { out, buffer, .. } = &mut open;
-            // The bytes are validated when they are read back, so here they are only stored.
+            // `publish` validates the bytes when it copies them from the unnamed file, so here they are stored without a check.
             let mut pieces = Pieces { buffer, size: PIECE, cancel };
             let written =
                 pieces.pass(bytes, true, |piece| out.write_all(piece).map_err(Error::from_write));
@@ -369,7 +375,7 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Sets the attributes of the file.
+    /// Sets the attributes of the new file, in place of attributes that were set before.
     fn attributes(&self, py: Python<'_>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let attributes = cbor::attributes(attributes)?;
         check_attributes(self.format, &attributes.entries())

@@ -48,7 +48,7 @@ fn named(key: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     }
 }
 
-/// Appends `value`, which is nested in `depth` levels, to `out`.
+/// Encodes `value` as CBOR and appends it to `out`. `depth` is the number of maps, lists and tags around `value`.
 fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
     if depth >= DEPTH {
         return Err(PyValueError::new_err("attributes nest deeper than 64 levels"));
@@ -97,7 +97,7 @@ enum Own {
     Entries,
 }
 
-/// Returns the class of this package of which `value` is an instance, if there is one.
+/// Returns which of this package's classes for CBOR values `value` is an instance of, or `None` if it is an instance of none.
 fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Own>> {
     let values = value.py().import("zten._values")?;
     for (name, kind) in [("Tag", Own::Tag), ("Simple", Own::Simple), ("Entries", Own::Entries)] {
@@ -109,7 +109,7 @@ fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Own>> {
 }
 
 impl Own {
-    /// Appends `value`, an instance of this class, to `out`.
+    /// Encodes `value`, an instance of the class `self`, as CBOR and appends it to `out`.
     fn encode(&self, out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
         match self {
             Self::Tag => {
@@ -122,12 +122,13 @@ impl Own {
     }
 }
 
-/// Appends the dictionary `map` to `out`, as a map.
+/// Encodes the dictionary `map` as a CBOR map and appends it to `out`. `depth` is the nesting level of its keys and values.
 fn dictionary(out: &mut Encoder, map: &Bound<'_, PyDict>, depth: u8) -> PyResult<()> {
     entries(out, &map.items(), depth)
 }
 
-/// Appends a sequence of `pairs` of key and value to `out`, as a map.
+/// Encodes `pairs`, a sequence of tuples of a key and a value, as a CBOR map and appends it to `out`. `depth` is the nesting level of the
+/// keys and values.
 fn entries(out: &mut Encoder, pairs: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
     let pairs = items(pairs)?;
     out.map(u64::try_from(pairs.len())?).map_err(memory)?;
@@ -139,12 +140,15 @@ fn entries(out: &mut Encoder, pairs: &Bound<'_, PyAny>, depth: u8) -> PyResult<(
     Ok(())
 }
 
-/// Returns the items of `list`. They are collected first, because encoding an item may run Python code that changes the list.
+/// Collects the items of `list`, any iterable, before one of them is encoded: encoding may run Python code that changes the list.
 fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     list.try_iter()?.collect()
 }
 
-/// Appends the integer `value` to `out`.
+/// Encodes the Python integer `value` as CBOR and appends it to `out`.
+///
+/// # Errors
+/// An `OverflowError` for an integer below -2^64 or above 2^64 - 1.
 fn integer(out: &mut Encoder, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let beyond = || PyOverflowError::new_err("integer out of range: expected -2**64 to 2**64 - 1");
     let number: i128 = value.extract().map_err(|_| beyond())?;

@@ -114,15 +114,18 @@ struct Plan {
 }
 
 impl Plan {
-    /// Makes the options of a check from the arguments of the call.
+    /// Converts the arguments of a call of `check` or `check_batch` to the options of a check.
+    ///
+    /// # Errors
+    /// A `ValueError` for an unknown limit or tolerance, and for a limit that is out of range.
     fn new(strictness: &Strictness, manifest_only: bool) -> PyResult<Self> {
         let scope = if manifest_only { Scope::Manifest } else { Scope::All };
         let canonical = strictness.canonical();
         Ok(Self { opening: strictness.opening()?, scope, canonical })
     }
 
-    /// Checks the file `given`, and compares it with its name if it is a blob of a store. Returns its report. Most faults of the file
-    /// are returned as a [`CallFailure`], which also converts into a report.
+    /// Checks the file `given`, and returns its report. A file in a store of downloaded models, which is named after its digest, is also
+    /// compared with this digest. Most faults of the file are returned as a [`CallFailure`], which callers convert to a report.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<CheckReport, CallFailure> {
         if self.scope != Scope::All {
             return self.check_content(given, cancel);
@@ -144,7 +147,7 @@ impl Plan {
         }
     }
 
-    /// Checks the file `given` as [`check`](Self::check) does, but not its name.
+    /// Checks the file `given` as [`check`](Self::check) does, but does not compare it with a digest in its name.
     fn check_content(&self, given: Given, cancel: &Cancel) -> Result<CheckReport, CallFailure> {
         let (recognition, misnamed) = given.recognize(cancel)?;
         let opened = Open::of_recognized(given, recognition, &self.opening, cancel);
@@ -159,7 +162,8 @@ impl Plan {
         };
         let manifest = open.manifest();
         let (_, mut notes) = Finding::split(Finding::of_open(manifest));
-        // An error of opening is the finding only if no error of the content is more important.
+        // An error in the header that did not keep the file from being opened is reported only if no error of the content is more
+        // important.
         let mut outcome = |report: verify::Report<'_>| {
             notes = report.all_notes(manifest);
             let fault = report.fault().filter(verify::Fault::is_of_opening);
@@ -243,7 +247,7 @@ pub(crate) fn check_batch(
         };
         thread::scope(|scope| {
             for _ in 1..threads.min(files.len()) {
-                // If the system refuses another thread, the running threads check all files.
+                // If the system refuses another thread, the threads that are running check all files, so the failure is ignored.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();

@@ -21,13 +21,13 @@ use crate::reader::Reader;
 use crate::select::select;
 use crate::source::{Open, OpenShards};
 
-/// The differences of two files: the JSON document of `zten diff --json`, the totals as text, and the changes of each changed or
-/// renamed tensor as text, by its new name.
+/// The differences of two files: the JSON document of `zten diff --json`, the totals as a line of text, and for each changed or renamed
+/// tensor its new name and its changes as text.
 #[derive(IntoPyObject)]
 pub(crate) struct Compared(String, String, Vec<(String, String)>);
 
-/// Compares the tensors `ordinals` of two files, which are read and verified. The attributes of the files are compared only if
-/// `with_attributes` is true.
+/// Reads and verifies the tensors `ordinals` of the old and of the new file, and compares them. The attributes of the two files are
+/// compared too if `with_attributes` is true. With a `tolerance`, elements that differ by no more than this do not count as changed.
 ///
 /// # Errors
 /// The index (0 or 1) of the file that cannot be read, and the error.
@@ -51,7 +51,7 @@ fn compare_selected(
         found.accept();
     }
     let mut text = Vec::new();
-    // Writing to memory does not fail.
+    // Writing to a vector does not fail, so the index of the file in this error does not matter.
     to_line(&mut text, &document(&found)).map_err(|error| (0, error.into()))?;
     let texts = found.objects.iter().filter_map(|object| {
         let is_in_both = matches!(object.difference, Difference::Changed | Difference::Renamed(_));
@@ -63,8 +63,8 @@ fn compare_selected(
     Ok(Compared(text, Summary::of(&found).to_string(), texts))
 }
 
-/// Verifies the tensors `ordinals`, and returns them with the sums of their components. Unread tensors have components without
-/// sums.
+/// Reads and verifies the tensors `ordinals`, and returns each with the length and SHA-256 of the content of each of its components. The
+/// components of a tensor that zten does not read have no SHA-256.
 fn content_sums<'a>(
     open: &'a Open,
     ordinals: &[u32],
@@ -75,10 +75,11 @@ fn content_sums<'a>(
     each(open, ordinals, cancel, (work, sums::unsummed))
 }
 
-/// Compares the elements of each of `objects` that has elements to compare.
+/// Compares the elements of the changed tensors among `objects`, pair by pair, and stores the result in each object. Tensors without
+/// elements that can be compared, such as tensors of different shapes, are skipped.
 ///
 /// # Errors
-/// The index (0 or 1) of the file that cannot be read, and the error of the first such object.
+/// For the first object whose elements cannot be read: the index (0 or 1) of its file in `files`, and the error.
 fn measure(
     files: [&Open; 2],
     objects: &mut [ObjectDifference<'_>],
@@ -113,7 +114,8 @@ fn measure(
     first.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Opens the shards of `components`, and announces that the components will be read next, in the order of the list.
+/// Opens the shards of the file `open` in which `components` are. If the file is remote, begins to fetch the bytes of the components, in
+/// the order of the list.
 fn bind<'a>(
     open: &'a Open,
     components: Vec<Component<'_>>,
@@ -124,17 +126,17 @@ fn bind<'a>(
     Ok(shards)
 }
 
-/// Locks `mutex`, also if a thread panicked that had locked it.
+/// Locks `mutex`, even if another thread panicked while it held the lock.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Compares the contents of `old` and `new`: all tensors, or those that `patterns`, names or patterns, select. `tolerance` has the
-/// relative and the absolute difference of elements that is accepted.
+/// Compares the contents of the files `old` and `new`: all tensors, or only the tensors that `patterns` select by their names.
+/// `tolerance` has the relative and the absolute difference up to which elements count as equal.
 ///
 /// # Errors
-/// A `KeyError` for a pattern that matches nothing, a `ValueError` for a wrong tolerance, and the exception of the file that cannot
-/// be read.
+/// A `KeyError` if a pattern matches no tensor of either file; a `ValueError` if a tolerance is negative or not a number; the exception for
+/// a file that cannot be read.
 #[pyfunction]
 #[pyo3(signature = (old, new, patterns, tolerance))]
 pub(crate) fn diff(

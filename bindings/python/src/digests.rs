@@ -16,7 +16,7 @@ use zten_report::digests::{self, Difference, DigestLine, Digests, Mismatch};
 use crate::error::CallFailure;
 use crate::interrupt::Cancel;
 
-/// The number of bytes that are hashed between two checks for cancellation.
+/// The number of bytes that are hashed before it is checked again whether the call was cancelled.
 const PIECE: usize = 1 << 20;
 
 /// A list of digests, as Python passes it: its text, digests by the names of tensors, or the path of a file.
@@ -43,7 +43,11 @@ pub(crate) struct Enforced {
 }
 
 impl Enforced {
-    /// Reads and parses the list `given` for the file with `manifest`. The list may be as long as the limit for manifests.
+    /// Reads and parses the list of digests `given`, with which the file of `manifest` will be compared.
+    ///
+    /// # Errors
+    /// A `ValueError` if the list is invalid, or longer than the limit `manifest` that the file was opened with; an `OSError` if the list
+    /// is a path that cannot be read.
     pub(crate) fn new(
         py: Python<'_>,
         given: GivenList,
@@ -84,7 +88,8 @@ impl Enforced {
         Ok(Self { list, verified: Mutex::default() })
     }
 
-    /// Checks that the file has each listed component. Components that are not listed are detected when they are compared.
+    /// Checks that the file of `manifest` has each component that the list names. A component of the file that the list does not name is
+    /// found by [`compare`](Self::compare) instead.
     pub(crate) fn compare_names(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
         let components = manifest.tensors().flat_map(|tensor| {
             tensor.components().map(move |component| (tensor.name(), component.role()))
@@ -94,8 +99,10 @@ impl Enforced {
         mismatch(missing.map(|entry| (Difference::Missing, entry)))
     }
 
-    /// Computes the digest of `bytes`, the decoded bytes of `component`, and compares it with the digest that the list of the caller has
-    /// for the component. Fails if they differ.
+    /// Computes the digest of `bytes`, all decoded bytes of `component`, and compares it with the digest in the list.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if the digests differ, or the list does not name the component; [`io::ErrorKind::Interrupted`] if `cancel` is set.
     pub(crate) fn compare(
         &self,
         component: &Component<'_>,
@@ -110,23 +117,26 @@ impl Enforced {
         self.compare_entry(&entry(component, u64_from_usize(bytes.len()), sum))
     }
 
-    /// Compares `entry`, which was computed from the content of a component, with its entry in the list. Fails if they differ.
+    /// Compares `entry`, whose digest was computed from the content of a component, with the entry of this component in the list.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if the entries differ, or the list does not name the component.
     fn compare_entry(&self, entry: &DigestLine<'_>) -> Result<(), Error> {
         mismatch(self.list.compare(entry).map(|difference| (difference, entry)))
     }
 
-    /// Returns whether the digests of tensor `ordinal` have been compared.
+    /// Returns whether all components of tensor `ordinal` have been compared with the list, and agreed with it.
     pub(crate) fn has_verified(&self, ordinal: u32) -> bool {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).contains(&ordinal)
     }
 
-    /// Notes that the digests of tensor `ordinal` have been compared.
+    /// Records that all components of tensor `ordinal` agree with the list, so that they are not compared again.
     fn note_verified(&self, ordinal: u32) {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).insert(ordinal);
     }
 }
 
-/// Returns the error for a difference between an entry and the list, if there is one.
+/// Fails with a [`Mismatch`] if `found` has a difference between a component and the list; `None` means that they agree.
 fn mismatch(found: Option<(Difference, &DigestLine<'_>)>) -> Result<(), Error> {
     match found {
         Some((difference, entry)) => Err(Mismatch::new(difference, entry).into()),
@@ -135,10 +145,11 @@ fn mismatch(found: Option<(Difference, &DigestLine<'_>)>) -> Result<(), Error> {
 }
 
 impl GivenSums {
-    /// Appends to `entries` those of the tensor `name`. A digest without a role is that of its only component.
+    /// Appends an entry for each of these digests, which are those of the tensor `name`, to `entries`. A digest without a role is that of
+    /// the tensor's only component, whose role is looked up in `manifest`.
     ///
     /// # Errors
-    /// A digest without a role for a tensor with several components; text that is not a SHA-256.
+    /// A `ValueError` for a digest without a role if the tensor has several components, and for text that is not a SHA-256.
     fn add_to(
         self,
         entries: &mut Vec<DigestLine<'static>>,
@@ -173,7 +184,8 @@ impl GivenSums {
     }
 }
 
-/// Returns the entry of `component` for a list of digests. `sum` has hashed all its decoded bytes, which are `bytes` many.
+/// Makes the entry of `component` in a list of digests. `bytes` is the number of its decoded bytes, and `sum` the running hash of all of
+/// them.
 fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> DigestLine<'a> {
     let tensor = component.tensor();
     DigestLine {
@@ -192,13 +204,13 @@ pub(crate) struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Begins the hashes of the components of `tensor`. No byte is hashed yet.
+    /// Creates an empty running hash for each component of `tensor`.
     pub(crate) fn new(tensor: &Tensor<'a>) -> Self {
         let components = tensor.components().map(|component| (component, 0, Sha256::new()));
         Self { components: components.collect() }
     }
 
-    /// Hashes `chunk`, the next bytes of `component`.
+    /// Adds `chunk`, the next decoded bytes of `component`, to the running hash of this component.
     pub(crate) fn update(&mut self, component: &Component<'_>, chunk: &[u8]) {
         let place = component.location().component().and_then(|place| usize::try_from(place).ok());
         if let Some((_, bytes, sum)) = place.and_then(|place| self.components.get_mut(place)) {
@@ -207,7 +219,11 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Compares the digests of the tensor, all of whose bytes have been hashed, with `list`. Fails if they differ.
+    /// Compares the digests of all components of the tensor with `list`, after all bytes of the tensor were passed to
+    /// [`update`](Self::update). If they agree, `list` records that the tensor has been verified.
+    ///
+    /// # Errors
+    /// [`Mismatch`] for the first component whose digest differs, or which the list does not name.
     pub(crate) fn compare(self, list: &Enforced) -> Result<(), Error> {
         let Some((first, ..)) = self.components.first() else { return Ok(()) };
         let ordinal = first.tensor().ordinal();

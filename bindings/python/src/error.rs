@@ -1,4 +1,4 @@
-//! Turns errors of the library into Python exceptions.
+//! Converts errors of the library to Python exceptions.
 
 use std::error::Error as _;
 use std::io;
@@ -15,7 +15,8 @@ use zten::rules::{Row, Unsupported};
 use zten::{Error, ErrorKind, Manifest};
 use zten_report::digests::Mismatch;
 
-/// The error of a failed call, before it becomes a Python exception: it can be made without the interpreter's lock.
+/// The error of a failed call, from which [`at`](Self::at) makes a Python exception. Unlike the exception, it can be created without the
+/// interpreter's lock.
 #[derive(Debug)]
 pub(crate) struct CallFailure {
     error: Error,
@@ -33,20 +34,21 @@ impl CallFailure {
     fn new(mut finding: Finding, error: Error) -> Self {
         if let ErrorKind::Misuse(Misuse::Quantization) | ErrorKind::Inexpressible(_) = error.kind()
         {
-            // The call was right, but the content of the file cannot be read or written in that way.
+            // The arguments of the call were right. It failed because of the content of the file, so the file gets the verdict.
             finding.verdict = Verdict::Unsupported;
         }
         Self { error, finding: Box::new(finding) }
     }
 
-    /// Makes the failure to open a file. `format` is the name of its format, or `None` if it is unknown.
+    /// Makes the failure of opening a file from `error`. `format` is the name of the file's format, or `None` if it is unknown.
     pub(crate) fn opening(error: Error, format: Option<&'static str>) -> Self {
         let mut finding = Finding::from_error(&error);
         finding.format = format.or(finding.format);
         Self::new(finding, error)
     }
 
-    /// Makes the failure to read or copy an open file with the manifest `manifest`.
+    /// Makes the failure of reading or copying an open file from `error`. `manifest` is the manifest of the file, from which the failure
+    /// gets the names of the object and the component. A call that the content of the file does not allow becomes unsupported.
     pub(crate) fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: Error) -> Self {
         let mut finding = Finding::reading(manifest, &error);
         if let Some(feature) = unserved(error.kind()) {
@@ -56,12 +58,12 @@ impl CallFailure {
         Self::new(finding, error)
     }
 
-    /// Returns whether the cause is an exception of the Python object from which the file is read.
+    /// Returns whether the cause is an exception that the methods of the Python object raised from which the file is read.
     pub(crate) fn was_raised(&self) -> bool {
         cause::<PyErr>(&self.error).is_some()
     }
 
-    /// Returns the Python exception for this failure, about the file at `path`, which is `None` for a file without a path.
+    /// Converts this failure to a Python exception about the file at `path`, or about a file without a path if `path` is `None`.
     pub(crate) fn at(self, py: Python<'_>, path: Option<&Path>) -> PyErr {
         let Self { error, finding } = self;
         if let Some(mismatch) = cause::<Mismatch>(&error) {
@@ -87,7 +89,8 @@ impl CallFailure {
     }
 }
 
-/// Returns the unsupported feature of the file that made a call fail with `kind`, or `None` if the call itself was wrong.
+/// Returns the feature of the file that is not supported by a call which failed with an error of `kind`. Returns `None` if the arguments
+/// of the call were wrong, or the error is about something else.
 fn unserved(kind: ErrorKind) -> Option<Unsupported> {
     let ErrorKind::Misuse(misuse) = kind else { return None };
     match misuse {
@@ -98,14 +101,14 @@ fn unserved(kind: ErrorKind) -> Option<Unsupported> {
     }
 }
 
-/// Returns the error of type `E` with which the source of bytes failed, if it did.
+/// Returns the error of type `E` inside `error`, if `error` is that a source of bytes failed with an `E`.
 fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
     let system = error.source().and_then(|error| error.downcast_ref::<io::Error>());
     system.and_then(io::Error::get_ref).and_then(|error| error.downcast_ref())
 }
 
-/// Returns the `OSError` for `error`, with its `errno` and `path`. An exception that a Python object raised is returned
-/// unchanged.
+/// Converts `error` to an `OSError` with an `errno` and `path`. If `error` is an exception that a Python object raised, returns this
+/// exception unchanged.
 fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     let number = error.raw_os_error();
     let was_raised = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()).is_some();
@@ -131,8 +134,8 @@ fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     }
 }
 
-/// Returns the `errno` for an error of `kind` that zten made itself, so that `errno` agrees with the subclass of `OSError`.
-/// These numbers are the same on all systems. All other kinds are `EIO`.
+/// Returns the `errno` of an error of `kind` that zten made itself, without a system call, so that `errno` agrees with the subclass of
+/// `OSError`. The returned numbers are the same on all systems. Kinds without a number here get 5, `EIO`.
 fn errno(kind: io::ErrorKind) -> i32 {
     match kind {
         io::ErrorKind::NotFound => 2,
@@ -148,7 +151,8 @@ fn errno(kind: io::ErrorKind) -> i32 {
     }
 }
 
-/// Returns the exception of this package for the verdict of `finding`, with the fields of `finding`, about the file at `path`.
+/// Returns an exception of this package about the file at `path`: `zten.Invalid`, `zten.Unsupported`, `zten.LimitExceeded` or
+/// `zten.Error`, by the verdict of `finding`, with the rule, the place and the advice of `finding` in its fields.
 pub(crate) fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) -> PyErr {
     let kind = match finding.verdict {
         Verdict::Invalid => "Invalid",
@@ -164,6 +168,7 @@ pub(crate) fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) 
         fields.set_item("component", &finding.component)?;
         fields.set_item("shard", &finding.shard)?;
         fields.set_item("offset", finding.offset)?;
+        fields.set_item("advice", finding.advice().filter(|advice| !advice.is_empty()))?;
         fields.set_item("file", path.map(Path::as_os_str))?;
         let class = py.import("zten._errors")?.getattr(kind)?;
         Ok(PyErr::from_value(class.call((finding.to_string(),), Some(&fields))?))

@@ -1,4 +1,5 @@
-//! Runs long work without the interpreter's lock, so that a signal can cancel it.
+//! Runs closures without the interpreter's lock, in a thread of their own if they may take long, so that a signal such as Ctrl-C can cancel
+//! them.
 
 use std::cell::Cell;
 use std::io;
@@ -11,37 +12,37 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// The number of bytes from which work gets a thread of its own. Work on fewer bytes ends sooner than a user could interrupt
+/// The number of bytes to read from which a call runs in a thread of its own. Reading fewer bytes ends sooner than a user could interrupt
 /// it.
 const BRIEF: u64 = 4 << 20;
 
-/// The interval at which a call that waits for long work handles the signals of Python, such as Ctrl-C.
+/// The interval at which a call that waits for another thread handles the signals of Python, such as Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// A flag that cancels work. Each read of a file checks the flag. Clones share one flag.
+/// A flag that cancels a call. Each read of a file checks the flag, and fails if it is set. Clones share one flag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Checks that the work has not been cancelled.
+    /// Checks that the call has not been cancelled.
     ///
     /// # Errors
-    /// [`io::ErrorKind::Interrupted`] if the work has been cancelled.
+    /// [`io::ErrorKind::Interrupted`] if the flag is set.
     pub(crate) fn check(&self) -> io::Result<()> {
         if self.is_set() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    /// Returns whether the work has been cancelled.
+    /// Returns whether the call has been cancelled.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Checks that this call does not come from the `seek` or `read` of a Python object that zten is reading: the call would wait
-/// for a lock that its own caller holds.
+/// Checks that this thread is not inside the `seek` or `read` of a Python object from which zten reads a file. A call of zten from there
+/// could wait for a lock that its own caller holds.
 ///
 /// # Errors
-/// A `ValueError` if it does.
+/// A `ValueError` if the thread is inside such a method.
 pub(crate) fn check_reentry() -> PyResult<()> {
     if IS_READING.get() {
         return Err(PyValueError::new_err(
@@ -52,11 +53,12 @@ pub(crate) fn check_reentry() -> PyResult<()> {
 }
 
 thread_local! {
-    /// True while this thread calls the `seek` or `read` of a Python object.
+    /// True while this thread is inside the `seek` or `read` of a Python object from which zten reads a file.
     static IS_READING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `read`, which calls the `seek` or `read` of a Python object, and marks the thread meanwhile for [`check_reentry`].
+/// Calls `read`, which calls a Python function that returns bytes of a file, and returns its result. Until `read` has returned,
+/// [`check_reentry`] fails in this thread.
 pub(crate) fn reading<T>(read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     check_reentry()?;
     IS_READING.set(true);
@@ -65,7 +67,7 @@ pub(crate) fn reading<T>(read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     outcome
 }
 
-/// Does `work`, whose requests over the network are aborted when `cancel` is set.
+/// Calls `work`, and returns its result. When `cancel` is set meanwhile, the requests over the network that `work` has sent are aborted.
 pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     #[cfg(feature = "remote")]
     return zten_remote::until(&cancel.0, work);
@@ -76,9 +78,9 @@ pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does `work`, which takes as long as reading `bytes` bytes, without the interpreter's lock, and waits for its end. Signals
-/// are handled during long work. A signal handler that raises cancels the work, and its exception is raised when the work has
-/// ended.
+/// Calls `work` without the interpreter's lock, and returns its result. `bytes` says how long `work` takes: as long as reading this number
+/// of bytes. From [`BRIEF`] bytes on, `work` runs in a thread of its own, and signals are handled meanwhile. If a signal handler raises an
+/// exception, `work` is cancelled, and the exception is raised when `work` has returned.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     bytes: u64,
@@ -102,9 +104,8 @@ pub(crate) fn run<T: Send>(
     })
 }
 
-/// Does `work` as [`run`] does, but raises the exception of a signal handler at once, without waiting for the end of the work.
-/// A parser does not check the flag between two reads, so its thread may go on until the end of a header of many MiB. The
-/// outcome is then dropped.
+/// Calls `work` as [`run`] does, but raises the exception of a signal handler at once, while `work` still runs in its thread. A parser
+/// checks the flag only when it reads the file, so it may run until the end of a header of many MiB. Its result is then dropped.
 pub(crate) fn run_or_abandon<T: Send + 'static>(
     py: Python<'_>,
     bytes: u64,
@@ -126,18 +127,18 @@ pub(crate) fn run_or_abandon<T: Send + 'static>(
     })
 }
 
-/// What a call does when a signal handler raises an exception while work in another thread is running.
+/// What a call does when a signal handler raises an exception while the call waits for another thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// The call waits until the work has ended, and then raises the exception.
+    /// The call waits until the other thread has ended, and then raises the exception.
     Awaited,
-    /// The call raises the exception at once, and the work ends later.
+    /// The call raises the exception at once, and the other thread ends later.
     Abandoned,
 }
 
-/// Receives the outcome of the work in another thread from `waiting`, and handles signals until the outcome comes. Sets
-/// `cancel` when a signal handler raises; `ending` says whether its exception is returned at once. Returns `None` if the thread
-/// panicked.
+/// Waits for the result of another thread, which sends it to `waiting`, and handles signals until then. When a signal handler raises an
+/// exception, sets `cancel`, and returns the exception: at once or after the result has come, as `ending` says. Returns `None` if the
+/// thread panicked.
 #[expect(
     clippy::redundant_closure_for_method_calls,
     reason = "a path to the method does not have the lifetime that `attach` needs"
@@ -162,7 +163,7 @@ fn receive<T>(waiting: &Receiver<T>, cancel: &Cancel, ending: Ending) -> Option<
     }
 }
 
-/// Resumes the panic of a thread that ended without sending an outcome.
+/// Continues the panic of a thread that ended without sending its result. `joined` is what joining the thread returned.
 fn panicked<T>(joined: thread::Result<()>) -> PyResult<T> {
     match joined {
         Err(panic) => std::panic::resume_unwind(panic),

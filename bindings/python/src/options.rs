@@ -1,4 +1,4 @@
-//! Converts the options for opening a file from Python.
+//! Converts the options with which Python opens a file to those of the library.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zten::{Limits, OpenOptions, Tolerance};
 
-/// The options with which a file is opened.
+/// The options with which a file is opened: those of the library, and whether other files are opened with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     /// The limits and tolerances, and whether the file has to be canonical.
@@ -15,12 +15,12 @@ pub(crate) struct Opening {
     pub(crate) shards: bool,
 }
 
-/// The arguments `limits`, `tolerate`, `canonical` and `shards` of a call.
+/// The arguments `limits`, `tolerate`, `canonical` and `shards` of a Python function that opens a file, in this order.
 #[derive(FromPyObject)]
 pub(crate) struct Strictness(HashMap<String, u64>, Vec<String>, bool, bool);
 
 impl Strictness {
-    /// Returns the options with which a file is opened.
+    /// Converts these arguments to the options with which a file is opened.
     ///
     /// # Errors
     /// A `ValueError` for an unknown limit or tolerance, and for a limit that is out of range.
@@ -30,7 +30,7 @@ impl Strictness {
         Ok(Opening { options, ..opening })
     }
 
-    /// Returns the same options as [`opening`](Self::opening), but for a file that need not be canonical.
+    /// Converts these arguments as [`opening`](Self::opening) does, but ignores `canonical`: the file need not be in the canonical form.
     pub(crate) fn any_form(&self) -> PyResult<Opening> {
         let mut limits = Limits::default();
         for (name, value) in &self.0 {
@@ -55,7 +55,7 @@ impl Strictness {
         Ok(Opening { options, shards: self.3 })
     }
 
-    /// Returns whether the file has to be canonical.
+    /// Returns the argument `canonical`: whether the file has to be in the canonical form.
     pub(crate) fn canonical(&self) -> bool {
         self.2
     }

@@ -35,7 +35,7 @@ impl Sink for Output {
         match self {
             Self::File(file) => file.write(bytes),
             Self::Memory(memory) => {
-                // `Cursor` would abort the process of Python if the allocation failed.
+                // Without this check, `Cursor` would abort the process of Python if there is no memory.
                 memory.get_mut().try_reserve(bytes.len()).map_err(|_| OutOfMemory)?;
                 memory.write_all(bytes).map_err(Error::from_write)
             }
@@ -71,26 +71,26 @@ impl Seek for Output {
     }
 }
 
-/// The maximum number of bytes that one call of `write` gets when an array is written without a copy. Larger arrays are written
-/// in several calls, because an interrupt is noticed only between two calls.
+/// The maximum number of bytes that one system call writes when an array is written without a copy. A larger array takes several calls,
+/// because an interrupt is noticed only between two calls.
 const UNCOPIED: usize = 8 << 20;
 
-/// The number of bytes that are copied at once: they stay in the processor's cache until they are written.
+/// The number of bytes of an array that are copied before they are written. So few bytes stay in the processor's cache until then.
 pub(crate) const PIECE: usize = 256 << 10;
 
-/// The number of bytes that are copied at once if a second thread hashes them. The two threads wait for each other after each
-/// piece, which on a busy machine takes milliseconds, as long as hashing a few MiB.
+/// The number of bytes of an array that are copied before they are written while a second thread hashes them. The two threads wait for each
+/// other after each copy, which on a busy machine takes milliseconds, as long as hashing a few MiB.
 pub(crate) const HASHED_PIECE: usize = 8 << 20;
 
 /// The alignment of copies, in bytes: copying into and out of memory that starts at a page takes half the time.
 const ALIGNMENT: usize = 4096;
 
-/// The bytes of an array that is written piece by piece.
+/// Passes the bytes of an array on piece by piece, usually as copies.
 ///
-/// Another Python thread may write to the array at any moment. Each byte of it is read once, so the bytes that are validated,
+/// Another Python thread may write to the array at any moment. Each byte of the array is read once, so the bytes that are validated,
 /// hashed and written are the same.
 pub(crate) struct Pieces<'b> {
-    /// The buffer for copies.
+    /// The buffer into which each piece is copied.
     pub(crate) buffer: &'b mut Vec<u8>,
     /// The largest size of a copied piece in bytes.
     pub(crate) size: usize,
@@ -98,7 +98,8 @@ pub(crate) struct Pieces<'b> {
 }
 
 impl Pieces<'_> {
-    /// Calls `take` with copies of the pieces of `bytes`, in their order, and fails between two pieces if `cancel` is set.
+    /// Divides `bytes` into pieces of at most `size` bytes, and calls `take` with a copy of each piece, in order. Fails before a piece if
+    /// `cancel` is set.
     pub(crate) fn copied(
         &mut self,
         bytes: &[u8],
@@ -117,8 +118,9 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    /// Calls `take` with the pieces of `bytes` as [`copied`](Self::copied) does. If `take` `only_stores` them, it reads each byte
-    /// once, and gets the array's own memory: a copy of 400 MiB takes a quarter of the time of writing them to the system's cache.
+    /// Calls `take` with copies of the pieces of `bytes` as [`copied`](Self::copied) does or, if `only_stores` is true, with pieces of
+    /// `bytes` itself. `only_stores` says that `take` reads each byte only once, to write it. Copying 400 MiB would take a quarter of the
+    /// time that writing them to the system's cache takes.
     pub(crate) fn pass(
         &mut self,
         bytes: &[u8],

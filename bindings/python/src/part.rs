@@ -9,7 +9,7 @@ use pyo3::types::{PyInt, PySlice, PyTuple};
 /// matter, and reading into NumPy memory that is not cleared first is faster.
 const LARGEST: u64 = 1 << 20;
 
-/// A part of an array.
+/// The part of an array that an index selects.
 pub(crate) struct IndexedPart {
     /// For each dimension of the array, the range of indices in the part.
     pub(crate) ranges: Vec<Range<u64>>,
@@ -18,13 +18,14 @@ pub(crate) struct IndexedPart {
 }
 
 /// Returns the part of an array of the shape `dimensions` that `index` selects: an integer or a slice without a step, or a
-/// tuple of these. Returns `None` for any other index, and if the index is out of range: `_index.py` handles these or raises.
+/// tuple of these; `None` selects the whole array. Returns `None` for any other index, and if the index is out of range: `_index.py`
+/// handles these indices, or raises an exception.
 pub(crate) fn of_index(
     dimensions: Vec<u64>,
     index: Option<&Bound<'_, PyAny>>,
 ) -> Option<IndexedPart> {
     let mut part = IndexedPart { ranges: Vec::new(), shape: Vec::new() };
-    // NumPy 1 has arrays of at most 32 dimensions, so `_index.py` handles larger ones.
+    // NumPy 1 has arrays of at most 32 dimensions. For more, `_index.py` makes the array, or raises that NumPy cannot.
     if dimensions.len() > 32 {
         return None;
     }
@@ -52,7 +53,7 @@ pub(crate) fn of_index(
             Err(_) => take(index)?,
         }
     }
-    // Dimensions after those of the index are selected as a whole.
+    // The index has fewer items than the array has dimensions, so the last dimensions are selected as a whole.
     for length in rest {
         part.ranges.push(0..length);
         part.shape.push(length);
@@ -60,8 +61,8 @@ pub(crate) fn of_index(
     Some(part)
 }
 
-/// Returns the length in bytes of the part `ranges`, whose elements have `size` bytes. Returns `None` for an empty part, and
-/// for a part that is larger than one call reads.
+/// Returns the length in bytes of the part of an array that has the indices `ranges` in each dimension, and elements of `size` bytes.
+/// Returns `None` for an empty part, and for a part of more than [`LARGEST`] bytes.
 pub(crate) fn length(ranges: &[Range<u64>], size: u64) -> Option<usize> {
     let counts = ranges.iter().map(|range| range.end.saturating_sub(range.start));
     let bytes = counts.fold(size, u64::saturating_mul);

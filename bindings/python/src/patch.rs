@@ -46,7 +46,7 @@ enum Side<'py> {
 }
 
 impl<'py> Side<'py> {
-    /// Opens the file, or describes the arrays.
+    /// Opens the file `given` with the options `opening`, or makes the list of the names, dtypes and shapes of the arrays `given`.
     fn new(py: Python<'py>, given: GivenModel<'py>, opening: &Opening) -> PyResult<Self> {
         let (entries, fetch) = match given {
             GivenModel::File(file) => {
@@ -66,8 +66,8 @@ impl<'py> Side<'py> {
         Ok(Self::Arrays { list, held, fetch })
     }
 
-    /// Returns the number of bytes that reading the model costs, from which [`interrupt::run`] decides whether it needs a
-    /// thread.
+    /// Returns the cost of reading this model, as the number of bytes for [`interrupt::run`], which starts a thread for much work: the
+    /// stored bytes of a file, or [`u64::MAX`] if it is remote; the bytes of arrays.
     fn effort(&self) -> u64 {
         match self {
             Self::File(open, _) => open.effort(stored(open.manifest())),
@@ -75,7 +75,10 @@ impl<'py> Side<'py> {
         }
     }
 
-    /// Returns a view of the model that can be read without the interpreter's lock.
+    /// Borrows this model in a form that can be read without the interpreter's lock.
+    ///
+    /// # Errors
+    /// A `TypeError` if the bytes of an array are not contiguous.
     fn detached(&self, py: Python<'_>) -> PyResult<Detached<'_>> {
         Ok(match self {
             Self::File(open, _) => Detached::File(open),
@@ -95,7 +98,8 @@ impl<'py> Side<'py> {
         })
     }
 
-    /// Returns the exception for `error`, which is about this model.
+    /// Converts `error`, which reading this model returned, to a Python exception. The exception has the path of the model if the model
+    /// is a file with a path.
     fn raised(&self, py: Python<'_>, error: Error) -> PyErr {
         match self {
             Self::File(open, path) => {
@@ -106,20 +110,23 @@ impl<'py> Side<'py> {
     }
 }
 
-/// Returns the number of bytes of all arrays.
+/// Returns the number of bytes of the elements of all arrays in `list` together, or [`u64::MAX`] if there are more.
 fn effort(list: &DeclaredArrays) -> u64 {
     list.arrays.iter().fold(0, |sum, (_, array)| sum.saturating_add(array.bytes()))
 }
 
-/// A model that is read without the interpreter's lock.
+/// One of the two models that a patch is made between, borrowed from a [`Side`] so that it can be read without the interpreter's lock.
+/// Only arrays that have to be fetched by a Python function take that lock for each fetch.
 enum Detached<'a> {
+    /// An open file.
     File(&'a Open),
+    /// The names, dtypes and shapes of NumPy arrays, and their bytes.
     Arrays(&'a DeclaredArrays, Memory<'a>),
 }
 
 impl Detached<'_> {
-    /// Calls `work` with the model. Reading the model fails after `cancel` was set. `blame` converts an error of opening the model
-    /// into a failure.
+    /// Verifies the shards of a file, then calls `work` with this model and returns the result of `work`. After `cancel` was set, reads
+    /// of the model fail. `blame` says which model an error is about: it converts the error to a failure.
     fn with<T>(
         &self,
         cancel: &Cancel,
@@ -143,14 +150,14 @@ impl Detached<'_> {
         }
     }
 
-    /// Returns whether the model is arrays in memory.
+    /// Returns true for arrays in memory, and false for a file.
     fn is_arrays(&self) -> bool {
         matches!(self, Self::Arrays(..))
     }
 }
 
-/// The bytes of the arrays of a model. An array that is on a device or is not contiguous and little-endian has `None` in `slices`,
-/// and the Python function `fetch` returns its bytes.
+/// The bytes of the arrays of a model. `slices` has `None` for an array that is on a device, or is not contiguous and little-endian: the
+/// Python function `fetch` then returns the bytes for the index of the array.
 struct Memory<'a> {
     slices: Vec<Option<&'a [u8]>>,
     fetch: Py<PyAny>,
@@ -163,13 +170,13 @@ impl ReadArray for Memory<'_> {
         if let Some(slice) = self.slices.get(number).copied().flatten() {
             return slice.read_at(offset, buffer);
         }
-        // This lock is taken before that of the interpreter, in all threads.
+        // Every thread takes this lock before the interpreter's lock. In different orders, two threads could wait for each other.
         let mut fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
         let read = Python::attach(|py| -> PyResult<Result<(), Error>> {
             let array = match fetched.take() {
                 Some((own, array)) if own == number => array,
                 other => {
-                    // Memory of one array is freed before the next one is fetched.
+                    // The array that was fetched before is freed first, so that memory holds only one fetched array at a time.
                     drop(other);
                     let array = interrupt::reading(|| self.fetch.bind(py).call1((number,)))?;
                     let array = array.cast_into::<PyArray1<u8>>().map_err(PyErr::from)?;
@@ -184,7 +191,7 @@ impl ReadArray for Memory<'_> {
     }
 }
 
-/// Arrays of which reading fails after `cancel` was set.
+/// Arrays of a model whose reads fail after `cancel` was set.
 struct WatchedArrays<'a, R> {
     arrays: &'a R,
     cancel: &'a Cancel,
@@ -201,7 +208,7 @@ impl<R: ReadArray> ReadArray for WatchedArrays<'_, R> {
 struct Patches(Vec<(Open, Option<PathBuf>)>);
 
 impl Patches {
-    /// Opens the files `given`, in their order.
+    /// Opens the patch files `given` with the options `opening`, and keeps their order.
     fn new(py: Python<'_>, given: &[Bound<'_, PyAny>], opening: &Opening) -> PyResult<Self> {
         let open = given.iter().map(|file| {
             let given = Given::from_python(file)?;
@@ -211,14 +218,15 @@ impl Patches {
         Ok(Self(open.collect::<PyResult<_>>()?))
     }
 
-    /// Returns the number of bytes that reading all patches costs, from which [`interrupt::run`] decides whether it needs a
-    /// thread.
+    /// Returns the cost of reading all patches, as the number of bytes for [`interrupt::run`], which starts a thread for much work: the
+    /// sum of their stored bytes, or [`u64::MAX`] if one of them is remote.
     fn effort(&self) -> u64 {
         let efforts = self.0.iter().map(|(open, _)| open.effort(stored(open.manifest())));
         efforts.fold(0, u64::saturating_add)
     }
 
-    /// Calls `work` with the patches, in their order.
+    /// Parses the description of each patch, calls `work` with the patches in their order, and returns the result of `work`. After
+    /// `cancel` was set, reads of the patches fail.
     fn with<T>(
         &self,
         cancel: &Cancel,
@@ -235,7 +243,8 @@ impl Patches {
     }
 }
 
-/// The models, the patches and the output path of a call. A failure is about one of them, which its exception names.
+/// What a failed call was given: the old and the new model, the patches and the path of the output. [`raised`](Self::raised) gives the
+/// exception the path of the file that the failure is about.
 #[derive(Clone, Copy)]
 struct Blamed<'b> {
     old: Option<&'b Side<'b>>,
@@ -245,7 +254,7 @@ struct Blamed<'b> {
 }
 
 impl Blamed<'_> {
-    /// Returns the exception for `failure`.
+    /// Converts `failure` to a Python exception with the path of the file that the failure is about, if that file has a path.
     fn raised(self, py: Python<'_>, failure: PatchFailure) -> PyErr {
         let of = |side: Option<&Side<'_>>, error: Error| match side {
             Some(side) => side.raised(py, error),
@@ -273,14 +282,16 @@ impl Blamed<'_> {
     }
 }
 
-/// A new file that gets its name when it is complete.
+/// A file to create at `path`. The file gets its name only when it is complete. If `overwrite` is false, an existing file at `path` is an
+/// error.
 struct NewFile<'p> {
     path: &'p Path,
     overwrite: bool,
 }
 
 impl NewFile<'_> {
-    /// Creates the file, has `work` write it, and publishes it unless `cancel` was set.
+    /// Creates the file without a name, lets `work` write its content, and gives the file its name. Returns the result of `work`. If
+    /// `work` fails or `cancel` was set, no file appears.
     fn write<T>(
         &self,
         cancel: &Cancel,
@@ -304,7 +315,7 @@ impl NewFile<'_> {
 type Counts = (u64, u64, u64, u64, u64, u64, u64);
 
 /// Writes the patch that changes `old` into `new` to the path in `target`. Returns the counts of the patch, and the identities of
-/// the old and of the new tensors.
+/// the tensors of `old` and of `new` in hexadecimal digits.
 #[pyfunction]
 #[pyo3(signature = (old, new, target, strictness, zstd))]
 pub(crate) fn patch_make<'py>(
@@ -350,8 +361,8 @@ pub(crate) fn patch_make<'py>(
     Ok((counts, (hex(&summary.base), hex(&summary.result))))
 }
 
-/// Applies `patches` to `old`, and writes the result at the path in `target`. Returns the identity of the result, or `None` without
-/// patches.
+/// Applies `patches` to `old` one after another, and writes the result at the path in `target`. Returns the identity of the tensors of
+/// the result in hexadecimal digits, or `None` if there are no patches.
 #[pyfunction]
 #[pyo3(signature = (old, patches, target, strictness))]
 pub(crate) fn patch_apply<'py>(
@@ -398,7 +409,8 @@ pub(crate) fn patch_apply<'py>(
     Ok(result.map(|result| hex(&result)))
 }
 
-/// Checks that `patches` lead from `old` to their result. Returns the identities of both, and the number of tensors.
+/// Checks that applying `patches` to `old` gives the result that the patches promise, without writing a file. Returns the identities of
+/// the tensors of `old` and of the result in hexadecimal digits, and the number of tensors of the result.
 #[pyfunction]
 #[pyo3(signature = (old, patches, strictness))]
 pub(crate) fn patch_verify<'py>(
@@ -422,8 +434,10 @@ pub(crate) fn patch_verify<'py>(
     Ok((hex(&verified.base), hex(&verified.result), verified.tensors))
 }
 
-/// The content of a patch: the identities of base and result, and the format; name, role, type, digests before and after, and bytes
-/// of each changed component; name and type of each whole tensor; removed names; old and new names; attributes.
+/// The description of a patch, as Python gets it: the identity of the base, the identity of the result and the format; for each changed
+/// component its tensor's name, its role, its type, its digests before and after the change, and the size of the change in bytes; the name
+/// and the type of each tensor that the patch holds whole; the names of removed tensors; the old and the new names of renamed tensors; the
+/// attributes of the result, or `None` if the patch leaves them as they are.
 type Shown<'py> = (
     (String, String, String),
     Vec<(String, String, String, String, String, u64)>,
@@ -433,7 +447,7 @@ type Shown<'py> = (
     Option<Bound<'py, PyDict>>,
 );
 
-/// Reads the description of `patch`.
+/// Opens the file `patch`, and returns its description. The changes of elements are not read.
 #[pyfunction]
 #[pyo3(signature = (patch, strictness))]
 pub(crate) fn patch_show<'py>(
@@ -452,7 +466,7 @@ pub(crate) fn patch_show<'py>(
     shown?.ok_or_else(|| PyValueError::new_err("no patch"))
 }
 
-/// Returns the description of `patch` as Python gets it.
+/// Converts the description of `patch` to the tuple that Python gets.
 fn described<'py>(py: Python<'py>, patch: &Patch<'_>) -> PyResult<Shown<'py>> {
     let changed = patch.changed().iter().map(|own| {
         let [name, role, kind] = [own.name, own.role, own.kind].map(str::to_owned);
@@ -483,20 +497,26 @@ type TargetArgs = (String, String, Vec<u64>, usize);
 
 /// The memory of Python arrays, which a patch changes in place.
 struct Writable<'a> {
-    /// For each array, the index in `memory` of its memory. Arrays may share memory.
+    /// For each array, the index in `memory` of the slice with its bytes. Arrays that share their memory have the same index.
     places: Vec<usize>,
     memory: Vec<Mutex<&'a mut [u8]>>,
 }
 
 impl<'a> Writable<'a> {
-    /// Returns the memory of array `number`.
+    /// Locks and returns the bytes of array `number`, counted in the order of the arrays.
+    ///
+    /// # Errors
+    /// [`Misuse::NoTensor`] if `number` is not below the number of arrays.
     fn memory(&self, number: usize) -> Result<MutexGuard<'_, &'a mut [u8]>, Error> {
         let memory = self.places.get(number).and_then(|place| self.memory.get(*place));
         let memory = memory.ok_or(Misuse::NoTensor)?;
         Ok(memory.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the bytes of array `number` from `offset` on.
+    /// Copies `bytes` over the bytes of array `number` from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Misuse::NoTensor`] if there is no such array, [`Misuse::Size`] if `bytes` would go beyond its end.
     fn write(&self, number: usize, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let mut memory = self.memory(number)?;
         let room = usize::try_from(offset).ok().and_then(|at| memory.get_mut(at..));
@@ -512,8 +532,8 @@ impl ReadArray for Writable<'_> {
     }
 }
 
-/// Checks `patches`, and then applies them to arrays in place. Returns the identity of the result, and the indices of the entries
-/// of `memory` that changed.
+/// Checks `patches`, and then applies them in place to the arrays that `places` describes and whose bytes are in `memory`. Returns the
+/// identity of the result in hexadecimal digits (`None` if there are no patches), and the indices of the entries of `memory` that changed.
 #[pyfunction]
 #[pyo3(signature = (places, memory, patches, strictness))]
 pub(crate) fn patch_update<'py>(
@@ -560,7 +580,7 @@ pub(crate) fn patch_update<'py>(
     })?;
     let blamed = Blamed { old: None, new: None, patches: Some(&patches), target: None };
     let result = checked.map_err(|failure| blamed.raised(py, failure))?;
-    // From here on nothing is cancelled: half of the arrays would be those of the old model.
+    // Writing is never cancelled: an interrupt halfway would leave arrays of the old model next to arrays of the new one.
     let never = Cancel::default();
     let mut changed = Vec::new();
     let written = interrupt::run(py, effort, |_| {

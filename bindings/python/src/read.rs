@@ -1,4 +1,4 @@
-//! Reads and validates content, without the interpreter's lock.
+//! Reads and validates the content of an open file. No function here needs the interpreter's lock.
 
 use std::iter;
 use std::mem;
@@ -14,7 +14,7 @@ use crate::digests::{Enforced, Sums};
 use crate::interrupt::Cancel;
 use crate::source::Open;
 
-/// Validates the whole file, and compares it with the list of digests, if there is one.
+/// Reads and validates the whole file, and compares it with the caller's list of digests, if the file was opened with one.
 #[expect(
     clippy::redundant_closure_for_method_calls,
     reason = "a path to the method does not have the lifetime that `check` needs"
@@ -23,8 +23,11 @@ pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Error> {
     check(open, cancel, |report| report.into_result())
 }
 
-/// Checks the whole file, compares it with the list of digests, if there is one, and calls `outcome` with the report. A
-/// difference from the list is returned only if the file has no error.
+/// Checks the whole file, calls `outcome` with the report, and returns the result of `outcome`. If the file was opened with a list of
+/// digests, compares the content with the list too.
+///
+/// # Errors
+/// The error of `outcome`, otherwise the first difference from the list; the errors of opening shards.
 pub(crate) fn check<T>(
     open: &Open,
     cancel: &Cancel,
@@ -47,7 +50,8 @@ pub(crate) fn check<T>(
     Ok(checked)
 }
 
-/// Lists all errors, so that the order in which the objects are read does not decide which is reported.
+/// Has a check collect the errors of all objects. The check of a hashed file reads the objects in another order, which must not decide
+/// which error is reported.
 struct Listing;
 
 impl Observer for Listing {
@@ -67,7 +71,7 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Removes and returns the running hashes of tensor `ordinal`, or creates new ones if no byte of the tensor has arrived.
+    /// Takes the running hashes of tensor `ordinal` out of this comparison. If no byte of the tensor has arrived yet, creates empty ones.
     fn sums(&mut self, ordinal: u32) -> Result<Sums<'a>, Error> {
         match self.sums.take() {
             Some(sums) => Ok(sums),
@@ -100,12 +104,13 @@ impl Observer for Comparison<'_> {
     }
 }
 
-/// Validates all components of tensor `ordinal`.
+/// Reads and validates all components of tensor `ordinal`. If the file was opened with a list of digests, compares the tensor with it.
 pub(crate) fn verify_object(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Error> {
     tapped(open, ordinal, cancel, |_, _| ())
 }
 
-/// Validates all components of tensor `ordinal`, and calls `tap` with each component and each of its decoded chunks.
+/// Reads and validates all components of tensor `ordinal` as [`verify_object`] does, and calls `tap` with each chunk of decoded bytes and
+/// the component that the chunk belongs to.
 fn tapped(
     open: &Open,
     ordinal: u32,
@@ -124,8 +129,8 @@ fn tapped(
     })
 }
 
-/// Compares tensor `ordinal` with the list of digests, if there is one, before a part of the tensor is read: a digest covers
-/// the whole tensor. It is compared only once.
+/// Reads the whole tensor `ordinal` and compares it with the list of digests, before a part of the tensor is read: a digest covers all
+/// bytes of a component. Does nothing if the file was opened without a list, or the tensor has been compared before.
 fn require_listed(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Error> {
     match &open.digests {
         Some(list) if !list.has_verified(ordinal) => verify_object(open, ordinal, cancel),
@@ -133,13 +138,13 @@ fn require_listed(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Erro
     }
 }
 
-/// Returns a verifier for `open`, with the sizes of its shards.
+/// Creates a verifier for tensors of `open`. Its limit on all decoded bytes together grows with the bytes of the file and its shards.
 fn verifier(open: &Open) -> Verifier {
     Verifier::new(open.manifest()).with_shard_bytes(open.shard_bytes())
 }
 
-/// Reads and verifies components on several threads. `places` has the ordinals of tensor and component, and `buffers` a buffer
-/// of its decoded length for each component.
+/// Reads, decodes and verifies several components into `buffers`, on several threads unless the file is remote. `places` has, for each
+/// component, the ordinal of its tensor and its own ordinal in the tensor. `buffers` has a buffer of its decoded length for each.
 pub(crate) fn components(
     open: &Open,
     places: &[(u32, u32)],
@@ -150,7 +155,7 @@ pub(crate) fn components(
     for (place, buffer) in places.iter().zip(buffers) {
         targets.push((open.component(*place)?, buffer));
     }
-    // Remote bytes are fetched in the announced order, which is file by file.
+    // The bytes of remote files are fetched ahead in the order of the plan, which lists them shard by shard.
     targets.sort_by_key(|(component, _)| component.shard());
     let components = targets.iter().map(|(component, _)| *component);
     let shards = open.shards_for(components.clone(), cancel)?;
@@ -164,23 +169,26 @@ pub(crate) fn components(
     targets.iter().try_for_each(|(component, bytes)| list.compare(component, bytes, cancel))
 }
 
-/// Returns a loader for `open`: on several threads for local files, on one thread for remote files, which are fetched in one
-/// order.
+/// Creates a loader for components of `open`. It uses one thread for a remote file, whose bytes are fetched one after another, and several
+/// threads for any other file.
 fn loader(open: &Open) -> Loader {
     let loader = Loader::new(open.manifest()).with_shard_bytes(open.manifest(), open.shard_bytes());
     if open.is_remote() { loader.threads(1) } else { loader }
 }
 
-/// The destination of the decoded bytes of a component.
+/// The memory into which the decoded bytes of a component are copied.
 enum ReadDestination<'b> {
-    /// The part of the caller's buffer that is not filled yet.
+    /// The end of the caller's buffer, which is not filled yet.
     Given(&'b mut [u8]),
-    /// Memory of this call that grows as bytes arrive.
+    /// Memory that is allocated as bytes arrive, for a component whose decoded length is unknown.
     Grown(Vec<u8>),
 }
 
-/// Reads and validates all components of tensor `ordinal`, into `buffers` in the order of the components. Returns the content
-/// of components whose buffer is `None`.
+/// Reads and validates all components of tensor `ordinal`. `buffers` has, in the order of the components, a buffer of the decoded length
+/// or `None` for each. Returns the decoded bytes of the components whose buffer is `None`, and `None` for the others.
+///
+/// # Errors
+/// The errors of reading and validating; [`Misuse::Buffer`] if a buffer has another length than its component.
 pub(crate) fn object(
     open: &Open,
     ordinal: u32,
@@ -213,7 +221,10 @@ pub(crate) fn object(
 }
 
 impl ReadDestination<'_> {
-    /// Appends `chunk`.
+    /// Copies `chunk` behind the bytes that were put before.
+    ///
+    /// # Errors
+    /// [`Misuse::Buffer`] if the caller's buffer is too small; [`OutOfMemory`] if no memory is left.
     fn put(&mut self, chunk: &[u8]) -> Result<(), Error> {
         match self {
             Self::Given(left) => *left = fill(mem::take(left), chunk)?,
@@ -226,7 +237,10 @@ impl ReadDestination<'_> {
     }
 }
 
-/// Copies `items` to the front of `buffer`, and returns the rest of the buffer.
+/// Copies `items` to the front of `buffer`, and returns the end of the buffer, which is not filled yet.
+///
+/// # Errors
+/// [`Misuse::Buffer`] if the buffer is shorter than `items`.
 fn fill<'b, T: Copy>(buffer: &'b mut [T], items: &[T]) -> Result<&'b mut [T], Error> {
     let split = buffer.split_at_mut_checked(items.len());
     let (room, behind) = split.ok_or(Misuse::Buffer)?;
@@ -234,8 +248,9 @@ fn fill<'b, T: Copy>(buffer: &'b mut [T], items: &[T]) -> Result<&'b mut [T], Er
     Ok(behind)
 }
 
-/// Reads the part `ranges` of a dense tensor into `buffer`. Of an uncompressed component only the bytes of the part are read,
-/// so its digest is not verified. A compressed component is read as a whole and verified.
+/// Reads the part of the dense tensor `ordinal` within `ranges`, which has the start and end in each of the first dimensions, into
+/// `buffer`. No ranges mean the whole tensor. Of an uncompressed component only the bytes of the part are read, so its digest is not
+/// verified. A compressed component is read as a whole and verified.
 pub(crate) fn slice(
     open: &Open,
     ordinal: u32,
@@ -250,7 +265,7 @@ pub(crate) fn slice(
         let (component, slice) = (tensor.dense()?, tensor.slice(ranges)?);
         if component.encoding() == Encoding::Raw {
             if component.is_strided() || open.is_compared(&component) {
-                // All bytes are read: elements with strides are scattered, and a digest of the shard covers all bytes.
+                // The whole component is read: strided elements of a part are scattered in it, and a digest of the shard covers it.
                 open.plan_components([component])?;
             } else {
                 open.plan(component.shard(), slice.file_ranges()?)?;
@@ -264,7 +279,8 @@ pub(crate) fn slice(
     })
 }
 
-/// Reads, decodes and verifies the component at `place`, the ordinals of tensor and component.
+/// Reads, decodes and verifies the component at `place`, the ordinal of its tensor and its own ordinal in the tensor. Returns its decoded
+/// bytes.
 pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<Decoded, Error> {
     let component = open.component(place)?;
     let shards = open.shards_for(iter::once(component), cancel)?;
@@ -278,7 +294,10 @@ pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<D
     Ok(decoded)
 }
 
-/// Fills `values` with the dequantized elements of tensor `ordinal`, in row-major order.
+/// Reads the quantized tensor `ordinal`, verifies its digests, and fills `values` with its dequantized elements in row-major order.
+///
+/// # Errors
+/// The errors of the content; [`Misuse::Buffer`] if the tensor does not have as many elements as `values`.
 pub(crate) fn dequantize(
     open: &Open,
     ordinal: u32,
@@ -295,11 +314,12 @@ pub(crate) fn dequantize(
         let is_full = rest.is_empty();
         if is_full { Ok(reader.unverifiable().is_some()) } else { Err(Misuse::Buffer.into()) }
     })?;
-    // For a digest that cannot be compared, this returns the error that names the digest.
+    // The dequantizer skips a digest of an unknown algorithm. Verifying the tensor returns the error that names the digest.
     if unverifiable { verify_object(open, ordinal, cancel) } else { Ok(()) }
 }
 
-/// Fills `values` with the dequantized elements of tensor `ordinal` from `start` on, counted in row-major order.
+/// Fills `values` with dequantized elements of the quantized tensor `ordinal`: those from element `start` on, counted in row-major order.
+/// Only the blocks of these elements are read, so digests of the file are not compared.
 pub(crate) fn dequantize_range(
     open: &Open,
     ordinal: u32,
@@ -313,7 +333,8 @@ pub(crate) fn dequantize_range(
     bound(open, ordinal, cancel, |tensor| tensor.dequantize_range(start..end, values))
 }
 
-/// Calls `read` with tensor `ordinal`, bound to the file and to the shards of its components.
+/// Opens the shards of tensor `ordinal`, calls `read` with the tensor, whose components can then be read from the file and the shards, and
+/// returns the result of `read`.
 fn bound<T>(
     open: &Open,
     ordinal: u32,

@@ -33,7 +33,7 @@ use crate::select::select;
 use crate::source::{Given, Open};
 use crate::value;
 
-/// An open file. `_zten.pyi` has the signatures.
+/// The Python class of an open file. `_zten.pyi` has the signatures of its methods.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Reader {
     /// The open file; `None` after it was closed. A call that runs at that moment keeps its own reference.
@@ -52,7 +52,11 @@ impl Reader {
         open.clone().ok_or_else(|| PyValueError::new_err("the file is closed"))
     }
 
-    /// Does `work`, which reads `bytes` bytes of the file, without the interpreter's lock. A signal can cancel it.
+    /// Calls `work` with the open file, without the interpreter's lock, and returns its result. `bytes` is the number of bytes that `work`
+    /// reads; if they are many, a signal such as Ctrl-C can cancel the call.
+    ///
+    /// # Errors
+    /// A `ValueError` if the file is closed; the exception for the error of `work`; the exception of a signal handler.
     fn work<T: Send>(
         &self,
         py: Python<'_>,
@@ -65,7 +69,7 @@ impl Reader {
         outcome.map_err(|error| self.failed(py, &open, error))
     }
 
-    /// Returns the exception for `error`, which reading the file returned.
+    /// Converts `error`, which reading the file `open` returned, to a Python exception with the path of the file.
     pub(crate) fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
         CallFailure::reading(open.manifest(), error).at(py, self.path.as_deref())
     }
@@ -111,13 +115,13 @@ impl Reader {
         Ok(self.open()?.manifest().generation().map(Generation::as_str))
     }
 
-    /// Returns the path or URL for messages, as text: a URL is not a `Path`.
+    /// Returns the path or URL of the file for messages, as a `str`, because a URL is no `pathlib.Path`. `None` for bytes and objects.
     #[getter]
     fn path(&self) -> Option<&OsStr> {
         self.path.as_deref().map(Path::as_os_str)
     }
 
-    /// Returns the name of the format, as in the JSON of the command.
+    /// Returns the name of the file's format that `zten check --json` also has, such as `ztensor` or `safetensors-index`.
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
         Ok(format_name(self.open()?.manifest()))
@@ -138,7 +142,8 @@ impl Reader {
         Ok(self.open()?.length())
     }
 
-    /// Returns the largest size in bytes to which one compressed component may decode, and all of them together.
+    /// Returns two limits in bytes: the size to which one compressed component may decode, and the size to which all compressed components
+    /// together may decode.
     #[getter]
     fn decoded_limits(&self) -> PyResult<(u64, u64)> {
         let open = self.open()?;
@@ -185,7 +190,7 @@ impl Reader {
         Ok(self.open()?.manifest().get(name).is_some())
     }
 
-    /// Returns the ordinal of the object `name`.
+    /// Returns the ordinal of the object called `name`: its position in the file.
     ///
     /// # Errors
     /// A `KeyError` if the file has no such object.
@@ -195,8 +200,8 @@ impl Reader {
         found.map_err(|missing| PyKeyError::new_err(missing.to_string()))
     }
 
-    /// Returns the name, layout, shape and components of object `ordinal`, and its state with the rule that says why it is
-    /// unread.
+    /// Returns a tuple about object `ordinal`: its name, layout, shape, components, and its state with the id of the rule that says why
+    /// zten does not read it, or `None`.
     fn object<'py>(&self, py: Python<'py>, ordinal: u32) -> PyResult<Bound<'py, PyTuple>> {
         let open = self.open()?;
         let object = object(&open, ordinal)?;
@@ -208,9 +213,9 @@ impl Reader {
         (object.name(), layout, shape, components, (state.name(), reason(state))).into_pyobject(py)
     }
 
-    /// Returns the name and shape of each object. For a dense object it adds the dtype, the ordinal and offset of the
-    /// component, the number of decoded bytes, whether the component is compressed, whether its stored bytes are the elements
-    /// as they are read, whether it has a digest or checksum, and the size of an opaque element.
+    /// Returns a tuple about each object: its name, its shape and, if it is dense and zten or NumPy knows its dtype, another tuple: the
+    /// dtype, the ordinal and the offset of the component, the number of its decoded bytes, whether it is compressed, whether a memory map
+    /// can show its elements, whether it can be verified by a digest or checksum, and the size of an element that only NumPy interprets.
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let open = self.open()?;
         let list = PyList::empty(py);
@@ -237,7 +242,7 @@ impl Reader {
         Ok(list)
     }
 
-    /// Returns the attributes of object `ordinal`, or of the file if it is `None`.
+    /// Returns the attributes of object `ordinal`, or those of the file if `ordinal` is `None`.
     #[pyo3(signature = (ordinal=None))]
     fn attributes<'py>(
         &self,
@@ -274,27 +279,27 @@ impl Reader {
         Ok(Some(dictionary))
     }
 
-    /// Validates all components of object `ordinal`.
+    /// Reads and validates all components of object `ordinal`.
     fn verify_object(&self, py: Python<'_>, ordinal: u32) -> PyResult<()> {
         let bytes = stored_of(&object(&*self.open()?, ordinal)?);
         self.work(py, bytes, |open, cancel| read::verify_object(open, ordinal, cancel))
     }
 
-    /// Validates the whole file. Returns the number of its components, and the number of components with a digest.
+    /// Reads and validates the whole file. Returns the number of its components, and the number of components with a digest.
     fn verify(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let bytes = stored(self.open()?.manifest());
         let summary = self.work(py, bytes, read::verify)?;
         Ok((summary.components(), summary.digests()))
     }
 
-    /// Reads and verifies the objects `ordinals`, and returns the document of `zten stat --json` about them.
+    /// Reads and verifies the objects `ordinals`, and returns the JSON document of `zten stat --json` about them.
     fn statistics(&self, py: Python<'_>, ordinals: Vec<u32>) -> PyResult<String> {
         let bytes = stored(self.open()?.manifest());
         self.work(py, bytes, |open, cancel| content::statistics(open, &ordinals, cancel))
     }
 
-    /// Reads and verifies the whole file, and returns its list of digests: as text, its identity, and the components of
-    /// each object.
+    /// Reads and verifies the whole file, and returns its list of digests: the text of the list, the identity of the tensors, and the
+    /// digests of the components of each object.
     fn hashed(&self, py: Python<'_>) -> PyResult<Hashed> {
         let bytes = stored(self.open()?.manifest());
         self.work(py, bytes, |open, cancel| {
@@ -303,7 +308,7 @@ impl Reader {
         })
     }
 
-    /// Returns the content digest of a file that was verified.
+    /// Returns the content digest, in hexadecimal digits, of a file of generation 2 whose content has been verified before.
     ///
     /// # Errors
     /// A `ValueError` for an unknown algorithm; `zten.Unsupported` if the file has no content digest of this strength.
@@ -326,13 +331,15 @@ impl Reader {
         Ok(digest.to_string())
     }
 
-    /// Returns the totals of the file twice: as JSON, as `zten ls --json` has them, and as phrases for display.
+    /// Returns the totals of the file, such as the numbers of tensors and bytes, in two forms: the JSON document that `zten ls --json` has
+    /// for them, and phrases to show to a user.
     fn totals(&self) -> PyResult<(String, Vec<String>)> {
         let open = self.open()?;
         content::totals(&open).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Reads and verifies components into `arrays` of their decoded lengths. `places` has the ordinals of object and component.
+    /// Reads, decodes and verifies several components into `arrays`, each of the decoded length of its component. `places` has, for each
+    /// component, the ordinal of its object and its own ordinal in the object.
     fn read(
         &self,
         py: Python<'_>,
@@ -347,8 +354,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| read::components(open, &places, buffers, cancel))
     }
 
-    /// Reads and validates all components of object `ordinal` into `arrays`. Components whose array is `None` are returned as
-    /// `bytes`.
+    /// Reads and validates all components of object `ordinal` into `arrays`, which has an array of the decoded length or `None` for each
+    /// component. Returns `bytes` for each component whose array is `None`, and `None` for the others.
     fn read_object<'py>(
         &self,
         py: Python<'py>,
@@ -365,8 +372,8 @@ impl Reader {
         Ok(grown.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
 
-    /// Reads a part of a dense object into `array`. `ranges` has the start and end in each of the first dimensions; the other
-    /// dimensions are read as a whole.
+    /// Reads a part of the dense object `ordinal` into `array`, the bytes of its elements. `ranges` has the start and end of the indices in
+    /// each of the first dimensions; the last dimensions, for which it has none, are read as a whole.
     fn read_slice(
         &self,
         py: Python<'_>,
@@ -378,7 +385,7 @@ impl Reader {
         let ranges: Vec<_> = ranges.into_iter().map(|(start, end)| start..end).collect();
         let open = self.open()?;
         let own = object(&open, ordinal)?;
-        // If the elements are stored as they are read, only the bytes of the part are read, otherwise the whole component.
+        // The number of bytes to read: those of the part if the file stores the elements as they are read, otherwise all of the component.
         let bytes = match own.components().next() {
             Some(data) if is_direct(&data) => u64::try_from(buffer.len())?,
             _ => stored_of(&own),
@@ -387,7 +394,7 @@ impl Reader {
     }
 
     /// Returns the shape of the part of object `ordinal` that `index` selects. Returns `None` if [`part`](Self::part) does not
-    /// support the index.
+    /// support this kind of index.
     fn part_shape<'py>(
         &self,
         py: Python<'py>,
@@ -399,11 +406,13 @@ impl Reader {
         part.map(|part| PyTuple::new(py, part.shape)).transpose()
     }
 
-    /// Reads a dense object, or the part that `index` selects, into new memory, and returns the bytes, the shape and the dtype.
-    /// If `verify` is true, the digest of a whole object is compared; a part has no digest. Returns `None` if the part is empty
-    /// or large, the index is not supported, or the elements are not stored as they are read: the general calls read these.
+    /// Reads the dense object `ordinal`, or the part of it that `index` selects, into new memory, and returns the bytes, the shape and the
+    /// dtype of the part. If `verify` is true, the digest of a whole object is compared; a part has no digest.
     ///
-    /// This is a single call because for a small tensor each call from Python takes longer than the read.
+    /// Returns `None` if the part is empty or larger than 1 MiB, the index is out of range or not supported, or the file does not store the
+    /// elements as they are read. Python then uses [`read`](Self::read) or [`read_slice`](Self::read_slice).
+    ///
+    /// All of this is one call because, for a small tensor, each call from Python takes longer than the read.
     #[pyo3(signature = (ordinal, index, verify))]
     fn part<'py>(
         &self,
@@ -434,7 +443,7 @@ impl Reader {
         Ok(Some((bytes, PyTuple::new(py, shape)?, element)))
     }
 
-    /// Reads, decodes and verifies component `component` of object `ordinal`.
+    /// Reads, decodes and verifies component `component` of object `ordinal`, and returns its decoded bytes.
     fn read_bytes<'py>(
         &self,
         py: Python<'py>,
@@ -449,7 +458,7 @@ impl Reader {
         Ok(PyBytes::new(py, &decoded))
     }
 
-    /// Fills `array` with the dequantized elements of object `ordinal`.
+    /// Fills `array` with the dequantized elements of the quantized object `ordinal`, in row-major order. Its digests are compared.
     fn dequantize(
         &self,
         py: Python<'_>,
@@ -479,29 +488,30 @@ impl Reader {
         })
     }
 
-    /// Returns the name of the form of object `ordinal`, a group of tensors that follow a convention of quantization: `MXFP4 [32]`.
-    /// Returns `None` for any other object.
+    /// Returns the name that listings show for object `ordinal` if it is a quantized tensor that the file stores as several tensors:
+    /// `MXFP4 [32]`. Returns `None` for any other object.
     fn form(&self, ordinal: u32) -> PyResult<Option<String>> {
         let open = self.open()?;
         Ok(QuantizedForm::of(&object(&open, ordinal)?).map(|form| form.to_string()))
     }
 
-    /// Returns whether any object of the file is a group of tensors that was combined into one quantized tensor.
+    /// Returns whether this reader shows any group of tensors, such as codes and scales, as one quantized tensor.
     #[getter]
     fn is_grouped(&self) -> PyResult<bool> {
         let open = self.open()?;
         Ok(open.manifest().tensors().any(|tensor| QuantizedForm::of(&tensor).is_some()))
     }
 
-    /// Returns whether the tensors of the file include groups that are one quantized tensor each.
+    /// Returns whether the file stores any quantized tensor as several tensors, whether or not this reader shows them as one.
     fn has_groups(&self, py: Python<'_>) -> PyResult<bool> {
         let groups = self.work(py, 0, Open::groups)?;
         Ok(!groups.is_empty())
     }
 
-    /// Returns the parameters of a quantized object: the convention, bits and group size of a group of tensors; the bits, group size
-    /// and packing of a `quantized_group`; the bits, group size and axis of a `zt.quant_group/1`; the axis and block size of a
-    /// `zt.mx/1`; the ggml type and the elements and bytes of a block of GGUF. Returns `None` for any other object.
+    /// Returns the parameters of the quantized object `ordinal` by their names: `convention`, `bits` and `group_size` of a tensor that is
+    /// stored as several tensors; `bits`, `group_size` and `packing` of a `quantized_group`; `bits`, `group_size` and `axis` of a
+    /// `zt.quant_group/1`; `axis` and `block_size` of a `zt.mx/1`; the ggml type, and the elements and bytes of a block, of a tensor of
+    /// GGUF. Returns `None` for any other object.
     fn quantization<'py>(
         &self,
         py: Python<'py>,
@@ -546,7 +556,7 @@ impl Reader {
     }
 }
 
-/// Returns object `ordinal` of `open`.
+/// Returns object `ordinal` of the file `open`, without a source of its bytes.
 ///
 /// # Errors
 /// An `IndexError` if the file has no such object.
@@ -555,8 +565,8 @@ fn object(open: &Open, ordinal: u32) -> PyResult<Tensor<'_>> {
     object.ok_or_else(|| PyIndexError::new_err("no such object in the file"))
 }
 
-/// Returns the error of dequantizing for `error`. The caller made the array from the shape, so a wrong length or range means that
-/// the components do not fit the shape.
+/// Corrects `error`, which dequantizing returned: [`Misuse::Buffer`] and [`Misuse::Slice`] become [`Misuse::Quantization`]. Python makes
+/// the array from the shape of the object, so if the array does not fit, the components of the object do not fit its shape.
 fn unfit(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Misuse(Misuse::Buffer | Misuse::Slice) => Misuse::Quantization.into(),
@@ -575,7 +585,7 @@ fn shape<'py>(py: Python<'py>, object: &Tensor<'_>) -> PyResult<Bound<'py, PyTup
     PyTuple::new(py, shape)
 }
 
-/// Returns the size in bytes of an element whose dtype NumPy has and zten does not interpret; `None` for other types.
+/// Returns the size in bytes of an element if only NumPy interprets its type, such as text or dates; `None` for any other type.
 fn opaque_size(element: ElementType<'_>) -> Option<u64> {
     match element {
         ElementType::Opaque(_, size) => Some(size),
@@ -583,11 +593,11 @@ fn opaque_size(element: ElementType<'_>) -> Option<u64> {
     }
 }
 
-/// The bytes, the shape and the dtype of the part of an array.
+/// What [`Reader::part`] returns about the part of an array: its bytes, its shape and the name of its dtype.
 type PartBytes<'py> = (Bound<'py, PyByteArray>, Bound<'py, PyTuple>, &'static str);
 
-/// Returns whether the stored bytes of `component` are its elements as they are read, aligned, and in this file, so that a
-/// memory map can show them.
+/// Returns whether a memory map of the file can show the elements of `component`: they are stored as they are read, aligned, and in the file
+/// itself and not in a shard.
 fn is_direct(component: &Component<'_>) -> bool {
     let size = component.element_size().unwrap_or(1);
     is_plain(component)
@@ -604,8 +614,8 @@ fn is_plain(component: &Component<'_>) -> bool {
         && component.storage_type() != Some(StorageType::Bool)
 }
 
-/// Returns the ordinals of a dense `object` and of its component, the dtype, and the bytes of an element. Returns `None` if the
-/// elements are not stored as they are read.
+/// Returns the ordinal of the dense `object` with the ordinal of its component, the name of its dtype, and the size of an element in bytes.
+/// Returns `None` if the object is not dense, has an unknown dtype, or its elements are not stored as they are read.
 fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)> {
     let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
     let element = data.dtype();
@@ -614,19 +624,20 @@ fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)>
     is_known.then(|| Some((place, element.name(), data.element_size()?)))?
 }
 
-/// Returns whether the bytes of `component` can be verified: by a list of digests, or by a digest or checksum in the file.
+/// Returns whether the bytes of `component` can be compared with a digest: in the caller's list of digests, or with a digest or checksum
+/// in the file.
 fn is_verifiable(open: &Open, component: &Component<'_>) -> bool {
     open.digests.is_some() || component.digest().is_some() || component.has_checksum()
 }
 
-/// Returns `component` as the tuple `_Component` of `_zten.pyi`.
+/// Describes `component` of the file `open` as the tuple that `_zten.pyi` calls `_Component`.
 fn described<'py>(
     py: Python<'py>,
     open: &Open,
     component: &Component<'_>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let element = component.element_type();
-    // Elements of an unknown logical type can still be read as elements of its storage type.
+    // Elements of a logical type that zten does not know can still be read as elements of their storage type.
     let read_as = match element {
         ElementType::UnknownLogical(_, storage) => Some(storage.name()),
         ElementType::UnknownOnLogical(_, logical) => Some(logical.name()),

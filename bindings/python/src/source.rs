@@ -27,7 +27,7 @@ use crate::options::Opening;
 pub(crate) use shards::OpenShards;
 use shards::{Listed, OpenedShard};
 
-/// The source of the bytes of a file that is read.
+/// Where the bytes of a file come from that is read.
 pub(crate) enum OpenSource {
     File(File),
     /// A blob of a store of downloaded models. It is hashed as it is read, because its name says its digest.
@@ -39,7 +39,7 @@ pub(crate) enum OpenSource {
 }
 
 impl OpenSource {
-    /// Returns the blob of a store that is hashed as it is read, if this is one.
+    /// Returns the blob if this is a blob of a store of downloaded models, which is hashed as it is read; `None` for any other source.
     pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
         match self {
             Self::Blob(file) => Some(file),
@@ -48,7 +48,8 @@ impl OpenSource {
     }
 }
 
-/// A Python object with `seek` and `read`, which one thread at a time calls: the two calls of a read belong together.
+/// A Python object with `seek` and `read`. Only one thread at a time calls it, because a read at an offset is a call of `seek` followed by
+/// calls of `read`.
 pub(crate) struct PythonFile {
     object: Py<PyAny>,
     turn: Mutex<()>,
@@ -68,8 +69,8 @@ impl Given {
         Self { source: Arc::new(source), length, name }
     }
 
-    /// Recognizes the format of the file. Returns the recognition, and a finding if the name of the file is the name of
-    /// another format.
+    /// Recognizes the format of the file by its first bytes and its name. Returns the recognized format, and a finding if the suffix of the
+    /// name is that of another format.
     pub(crate) fn recognize(
         &self,
         cancel: &Cancel,
@@ -81,7 +82,8 @@ impl Given {
         Ok((recognized, misnamed))
     }
 
-    /// Takes a path, `bytes`, or an object with `seek` and `read`. Only the length of the file is determined.
+    /// Converts `given`, the argument of a Python call, which is a path, `bytes`, or an object with `seek` and `read`. A file at a path is
+    /// opened, and the length of the file is determined, but nothing is read.
     ///
     /// # Errors
     /// A `TypeError` for any other object; the errors of opening the path, and of `seek`.
@@ -116,8 +118,9 @@ impl Given {
         opened.map_err(|failure| failure.at(py, path.as_deref()))
     }
 
-    /// Does `work` on this file, which takes as long as reading `bytes` bytes, until a signal handler raises. For a Python
-    /// object the exception is raised only after the work has ended, because the caller may then read the object.
+    /// Calls `work` with this file, without the interpreter's lock, and returns its result. `bytes` says how long `work` takes: as long as
+    /// reading this number of bytes. If a signal handler raises an exception meanwhile, it is raised at once. Only for a Python object it is
+    /// raised after `work` has returned, because the caller may then use the object.
     pub(crate) fn run<T: Send + 'static>(
         self,
         py: Python<'_>,
@@ -144,7 +147,8 @@ impl Given {
         Ok(Self::new(OpenSource::File(file), length, path.to_owned()))
     }
 
-    /// Hashes the file as it is read if its real path is that of a blob of a store, whose name says the digest.
+    /// Returns this file as a source that is hashed as it is read, if its real path is that of a blob in a store of downloaded models, whose
+    /// name is its digest. Returns any other file unchanged.
     pub(crate) fn hashed(self) -> Self {
         let Self { source, length, name } = self;
         let expected = match (&*source, stores::role_of(&name)) {
@@ -172,7 +176,7 @@ impl Given {
         (!self.name.as_os_str().is_empty()).then(|| shown(&self.name).into_owned())
     }
 
-    /// Opens the remote file at the URL `path`, which fetches its last bytes.
+    /// Opens the remote file at the URL `path`. This sends a request for the last bytes of the file, whose reply also has its length.
     #[cfg(feature = "remote")]
     fn from_network(path: &Path) -> io::Result<Self> {
         use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteOptions};
@@ -187,7 +191,7 @@ impl Given {
         Ok(Self::new(OpenSource::Remote(Box::new(file)), length, path.to_owned()))
     }
 
-    /// Returns the error that this build does not read remote files, with advice.
+    /// Fails: this package was built without remote files. The error says how to build it with them.
     #[cfg(not(feature = "remote"))]
     fn from_network(_: &Path) -> io::Result<Self> {
         Err(io::Error::new(
@@ -197,20 +201,20 @@ impl Given {
     }
 }
 
-/// Returns the effort of opening the file at `path`, as the number of bytes that [`interrupt::run`] takes: a request over the
-/// network may take any time.
+/// Returns how long opening the file at `path` takes, as the number of bytes for [`interrupt::run`]: 0 for a local file, and [`u64::MAX`]
+/// for a remote file, because a request over the network may take any time.
 fn opening_effort(path: &Path) -> u64 {
     if is_remote(path) { u64::MAX } else { 0 }
 }
 
-/// An open file of any format, and the files that may be its shards.
+/// An open file of any format, with its shards and sibling files.
 pub(crate) struct Open {
     /// The file with its validated header. Its source belongs to the call that opened it; each later call reads through a
     /// [`root`](Self::root) with its own flag for cancellation.
     archive: Archive<Watched>,
     /// The shards and sibling files that the header lists.
     shards: Vec<Listed>,
-    /// The list of digests that content is compared with, if the caller gave one.
+    /// The list of digests that all content of the file is compared with when it is read; `None` if the caller gave no list.
     pub(crate) digests: Option<Enforced>,
 }
 
@@ -227,7 +231,8 @@ impl Open {
         Self::of_recognized(given, recognition, opening, cancel)
     }
 
-    /// Opens `given`, which has been recognized, as [`new`](Self::new) does.
+    /// Reads and validates the header of `given` as [`new`](Self::new) does. `recognition` is the format of the file, which has been
+    /// recognized before.
     pub(crate) fn of_recognized(
         given: Given,
         recognition: Recognition,
@@ -285,16 +290,17 @@ impl Open {
         }
     }
 
-    /// Makes each group of tensors that follows a convention of quantization one tensor, as the command does.
+    /// Shows each group of tensors that together are a quantized tensor by a convention, such as codes and scales, as one tensor, as the
+    /// command does.
     ///
     /// # Errors
-    /// The shapes of some groups are the content of small tensors, which cannot be read.
+    /// The error of reading the small tensors that hold the shapes of some groups.
     pub(crate) fn with_conventions(self, cancel: &Cancel) -> Result<Self, Error> {
         let groups = self.groups(cancel)?;
         Ok(Self { archive: self.archive.with_groups(groups), ..self })
     }
 
-    /// Returns the archive of the header.
+    /// Returns the archive: the file with its validated header.
     pub(crate) fn archive(&self) -> &Archive<Watched> {
         &self.archive
     }
@@ -304,12 +310,19 @@ impl Open {
         self.archive.manifest()
     }
 
-    /// Returns tensor `ordinal`, which is not bound to a source of bytes.
+    /// Returns tensor `ordinal`, whose bytes cannot be read before it is bound to a source.
+    ///
+    /// # Errors
+    /// [`Misuse::NoTensor`] if the file has no such tensor.
     pub(crate) fn tensor(&self, ordinal: u32) -> Result<Tensor<'_>, Error> {
         self.manifest().tensor_at(ordinal).ok_or(Misuse::NoTensor.into())
     }
 
-    /// Returns the component from the ordinal of its tensor and its ordinal in the tensor.
+    /// Returns the component with this ordinal of its tensor and this ordinal in the tensor. Its bytes cannot be read before it is bound to
+    /// a source.
+    ///
+    /// # Errors
+    /// [`Misuse::NoTensor`] if the file has no such component.
     pub(crate) fn component(&self, (tensor, ordinal): (u32, u32)) -> Result<Component<'_>, Error> {
         self.tensor(tensor)?.component_at(ordinal).ok_or(Misuse::NoTensor.into())
     }
@@ -330,18 +343,19 @@ impl Open {
         &self.archive.source().source
     }
 
-    /// Returns the blob of a store that is hashed as it is read, if the file is one.
+    /// Returns the source of the bytes if the file is a blob of a store of downloaded models, which is hashed as it is read; `None` for any
+    /// other file.
     pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
         self.source().hashed()
     }
 
-    /// Returns a reader of the bytes of the file. Its reads fail after `cancel` was set.
+    /// Creates a reader of the bytes of the file, without its shards, for one call. Its reads fail after `cancel` was set.
     pub(crate) fn root(&self, cancel: &Cancel) -> Watched {
         Watched::new(self.source(), cancel)
     }
 
-    /// Returns whether `component` is verified by the digest of its whole shard: the component has no digest, and is in a shard
-    /// that has one.
+    /// Returns whether only the digest of a whole shard verifies `component`: the component has no digest of its own, and its shard has
+    /// one.
     pub(crate) fn is_compared(&self, component: &Component<'_>) -> bool {
         let mut shards = self.manifest().shards();
         let shard = shards.find(|shard| Some(shard.name()) == component.shard());
@@ -365,14 +379,14 @@ impl Open {
         matches!(**self.source(), OpenSource::File(_) | OpenSource::Bytes(_))
     }
 
-    /// Returns the effort of reading `bytes` bytes, as the number of bytes that [`interrupt::run`] takes: a request over the
-    /// network may take any time.
+    /// Returns how long reading `bytes` bytes of the file takes, as the number of bytes for [`interrupt::run`]: `bytes` itself, or
+    /// [`u64::MAX`] if the file is remote, because a request over the network may take any time.
     pub(crate) fn effort(&self, bytes: u64) -> u64 {
         if self.is_remote() { u64::MAX } else { bytes }
     }
 
-    /// Announces the `ranges` of the file, or of `shard`, that will be read next, in their order, so that a remote file fetches
-    /// them ahead.
+    /// Begins to fetch the byte ranges `ranges` of a remote file, or of its shard `shard`, in their order: they will be read next. Does
+    /// nothing for any other file.
     pub(crate) fn plan(
         &self,
         shard: Option<&str>,
@@ -384,7 +398,7 @@ impl Open {
         self.plan_runs(HashMap::from([(shard, vec![ranges.into_iter().collect()])]))
     }
 
-    /// Announces as [`plan`](Self::plan) does that all bytes of `components` will be read.
+    /// Begins to fetch all bytes of `components` of a remote file and its shards, as [`plan`](Self::plan) does.
     pub(crate) fn plan_components<'a>(
         &self,
         components: impl IntoIterator<Item = Component<'a>>,
@@ -395,8 +409,8 @@ impl Open {
         self.plan_runs(zten::shards::runs(components))
     }
 
-    /// Announces as [`plan`](Self::plan) does the ranges of several files: `runs` has them by the name of the shard, `None` for
-    /// the file itself. Bytes of other shards that were fetched ahead are dropped.
+    /// Begins to fetch byte ranges of several remote files. `runs` has the ranges by the name of the shard; the name `None` means the file
+    /// itself. All other files stop fetching, and drop the bytes that they have fetched ahead.
     fn plan_runs<'s>(&'s self, mut runs: HashMap<Option<&'s str>, Runs>) -> io::Result<()> {
         self.source().plan(runs.remove(&None))?;
         for listed in &self.shards {
@@ -413,7 +427,7 @@ impl Open {
         Ok(())
     }
 
-    /// Returns whether the file was opened by its path.
+    /// Returns whether the file is on disk and was opened by its path. A remote file, bytes, an object and a hashed blob are not.
     pub(crate) fn is_file(&self) -> bool {
         matches!(**self.source(), OpenSource::File(_))
     }
@@ -429,14 +443,14 @@ impl Open {
         }
     }
 
-    /// Returns `None`: this system has no descriptors.
+    /// Returns `None`: this system has no file descriptors.
     #[cfg(not(unix))]
     pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
         Ok(None)
     }
 }
 
-/// The bytes of a file, whose reads fail after `cancel` was set.
+/// A reader of the bytes of a file, for one call. Its reads fail after `cancel` was set.
 pub(crate) struct Watched {
     source: Arc<OpenSource>,
     cancel: Cancel,
@@ -476,7 +490,7 @@ impl ReadAt for Watched {
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         match &*self.source {
-            // After cancellation nothing is lent, so the caller turns to `read_at`, which fails.
+            // After cancellation this returns `None`, so that the caller uses `read_at`, which fails.
             OpenSource::Bytes(bytes) if !self.cancel.is_set() => bytes.bytes_at(offset, length),
             _ => None,
         }
@@ -493,8 +507,7 @@ impl ReadAt for Watched {
 
 #[cfg(feature = "remote")]
 impl OpenSource {
-    /// Opens the shard or sibling file `want` of a remote file. Returns `None` if it does not exist, or this file is not
-    /// remote.
+    /// Opens the shard or sibling file `want` of this remote file. Returns `None` if there is no such file, or this file is not remote.
     fn find(&self, want: &Want) -> io::Result<Option<OpenedShard>> {
         let Self::Remote(file) = self else { return Ok(None) };
         let found = file.find(want).map_err(io::Error::from)?;
@@ -504,7 +517,7 @@ impl OpenSource {
         }))
     }
 
-    /// Fetches the ranges `runs` of a remote file ahead. `None` stops fetching.
+    /// Begins to fetch the byte ranges `runs` of this remote file ahead; with `None`, stops fetching. Does nothing for any other source.
     fn plan(&self, runs: Option<Runs>) -> io::Result<()> {
         let Self::Remote(file) = self else { return Ok(()) };
         if let Some(runs) = runs {
@@ -535,10 +548,11 @@ impl OpenSource {
 }
 
 impl PythonFile {
-    /// Fills `buffer` with the bytes of the object from `offset` on.
+    /// Fills `buffer` with bytes of the file from `offset` on, which the `seek` and `read` of the object return.
     ///
     /// # Errors
-    /// The exceptions of the object; the object ends too early, or returns more bytes than it was asked for.
+    /// The exceptions of the object; [`io::ErrorKind::UnexpectedEof`] if the file is too short; a `ValueError` if `read` returns more bytes
+    /// than requested, or the call comes from the object itself.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         interrupt::check_reentry()?;
         // The lock of the object is taken before the lock of the interpreter. In the other order, two threads could wait for

@@ -19,7 +19,8 @@ pub(crate) fn attributes<'py>(
     Ok(dictionary)
 }
 
-/// Converts `item` to a Python value. The recursion is at most 64 levels deep, a limit of every reader.
+/// Converts the attribute value `item` to a Python value. It recurses at most 64 levels deep, because opening a file rejects values that
+/// nest deeper.
 fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match item.value() {
         Value::Uint(number) => number.into_pyobject(py)?.into_any(),
@@ -48,7 +49,7 @@ fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
                 Finding::new(Verdict::Error, "internal error: a value is not CBOR".into());
             return Err(exception(py, &finding, None));
         }
-        // `undefined` is the simple value 23.
+        // The last kind of value is `undefined`, which is the simple value 23 of CBOR.
         _ => own(py, "Simple", (23,))?,
     })
 }
@@ -72,15 +73,16 @@ fn map<'py>(py: Python<'py>, map: Map<'_>) -> PyResult<Bound<'py, PyAny>> {
     own(py, "Entries", (entries,))
 }
 
-/// Returns whether `key` may be a key of a dictionary. Python seeds the hashes of text and bytes, and few numbers share a hash.
-/// An attacker could make any number of nested keys with the same hash, and a dictionary of these takes quadratic time.
+/// Returns whether `key` may be a key of a Python dictionary: text, bytes, a number, a bool or null. An attacker cannot choose many of
+/// these with the same hash, because Python seeds the hashes of text and bytes, and few numbers share a hash. Of lists, tags and maps an
+/// attacker could make any number with the same hash, and a dictionary of these would take quadratic time.
 fn is_hashed(key: &Value<'_>) -> bool {
     let is_text = matches!(key, Value::Text(_) | Value::Bytes(_) | Value::Null);
     let is_number = matches!(key, Value::Uint(_) | Value::Negative(_) | Value::Float(_));
     is_text || is_number || matches!(key, Value::Bool(_))
 }
 
-/// Returns a new instance of the class `class` of the Python package `zten`.
+/// Calls the class `class` of the Python module `zten._values` with `arguments`, and returns the new instance.
 fn own<'py>(
     py: Python<'py>,
     class: &str,
@@ -89,7 +91,7 @@ fn own<'py>(
     py.import("zten._values")?.getattr(class)?.call1(arguments)
 }
 
-/// Joins the chunks of a string. They are part of the manifest, which bounds their length.
+/// Joins `chunks`, the pieces of a text or byte string. They are in the manifest, whose size limits the memory for the result.
 fn joined(chunks: &Chunks<'_>) -> Vec<u8> {
     let mut whole = Vec::new();
     chunks.pieces().for_each(|piece| whole.extend_from_slice(piece));

@@ -40,13 +40,13 @@ use crate::output::{HASHED_PIECE, Output, PIECE, Pieces};
 use crate::read;
 use crate::source::Given;
 
-/// The form of a new zTensor file, as Python passes it: `generation`, `digest`, `canonical`, and whether components with equal
-/// bytes are stored once.
+/// How to write a new zTensor file, as Python passes it: its generation, the kind of its digests, whether it is in the canonical form, and
+/// whether components with equal bytes are stored once.
 #[derive(FromPyObject)]
 pub(crate) struct FileForm(String, Option<String>, bool, bool);
 
 impl FileForm {
-    /// Returns the write options of the library for this form.
+    /// Converts this form to the options with which the library writes a file.
     ///
     /// # Errors
     /// A `ValueError` for an unknown generation, and for a digest that the generation does not have.
@@ -68,7 +68,7 @@ impl FileForm {
         let options = WriteOptions::default().generation(generation);
         let options = checksum.into_iter().fold(options, WriteOptions::checksum);
         let options = if *shares { options.sharing() } else { options };
-        // The canonical form prescribes the digests, so it comes last and overrides `digest`.
+        // The canonical form prescribes the digests, so this option is set last and overrides `digest`.
         Ok(if *canonical { options.canonical() } else { options })
     }
 }
@@ -81,17 +81,20 @@ pub(crate) fn packings() -> Vec<(&'static str, u8, &'static str, u8)> {
     Packing::ALL.into_iter().map(facts).collect()
 }
 
-/// Checks `zstd` and returns it as a zstd compression level. `None` means no compression.
+/// Converts `zstd`, a compression level of zstd from 1 to 5, to the type of the library. `None`, no compression, stays `None`.
+///
+/// # Errors
+/// A `ValueError` for any other number.
 pub(crate) fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
     let level = zstd.map(Level::new).transpose();
     level.map_err(|error| PyValueError::new_err(error.sentence().to_string()))
 }
 
-/// One component: its role, storage dtype, dtype, number of elements and bytes, and whether another component may have equal
-/// bytes, which are then stored once.
+/// A component to write, as Python passes it: its role, the name of its storage dtype, the name of its dtype, its number of elements, its
+/// bytes, and whether an earlier component may have the same bytes, which are then stored once.
 pub(crate) type ComponentArgs<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
 
-/// A zTensor file that is being written. `_zten.pyi` has the signatures.
+/// The Python class of a zTensor file that is being written. `_zten.pyi` has the signatures of its methods.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Writer {
     /// The unfinished file. `None` during a call, and after the file was finished or aborted.
@@ -99,9 +102,9 @@ pub(crate) struct Writer {
     /// The path of the file that is written; `None` for a file in memory.
     path: Option<PathBuf>,
     level: Option<Level>,
-    /// Compares two roles of components by their order within an object in the canonical form of the file.
+    /// Compares two roles by the order in which the components of an object are written.
     order: fn(&str, &str) -> Ordering,
-    /// True if components with equal bytes are stored once. Their digests are then computed before they are written.
+    /// True if components with equal bytes are stored once. The digest of a component is then computed before the component is written.
     shares: bool,
 }
 
@@ -118,19 +121,22 @@ impl From<zten::Writer<Output>> for Unfinished {
 }
 
 impl Writer {
-    /// Takes the unfinished file. Until [`put_back`](Self::put_back) returns it, each other call fails: two threads cannot
-    /// write one file.
+    /// Takes the unfinished file out of this writer, for one call. Until [`put_back`](Self::put_back) puts it back, all other calls fail,
+    /// because two threads cannot write one file at the same time.
+    ///
+    /// # Errors
+    /// A `ValueError` if the writer is closed, or another thread uses it.
     fn take(&self) -> PyResult<Unfinished> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
     }
 
-    /// Keeps the unfinished file for the next call.
+    /// Puts the unfinished file `open`, which [`take`](Self::take) took, back for the next call.
     fn put_back(&self, open: Unfinished) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
     }
 
-    /// Returns the exception for `error`, with the path of the file.
+    /// Converts `error`, which writing the file returned, to a Python exception with the path of the file.
     fn failed(&self, py: Python<'_>, error: Error) -> PyErr {
         CallFailure::from(error).at(py, self.path.as_deref())
     }
@@ -138,7 +144,8 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// Begins a file at `path`, or in memory if it is `None`.
+    /// Begins a file of the form `form` at `path`, or in memory if `path` is `None`. `zstd` is the level at which its components are
+    /// compressed; `None` does not compress.
     #[new]
     #[pyo3(signature = (path, form, zstd))]
     fn new(
@@ -172,7 +179,7 @@ impl Writer {
         Ok(Self { open, path: Some(path), level, order, shares: false })
     }
 
-    /// Writes an object, whose components are `parts`.
+    /// Writes the object `name` of the layout `format`, whose components are `parts`.
     #[pyo3(signature = (name, format, shape, parts, attributes))]
     fn add(
         &self,
@@ -239,7 +246,7 @@ impl Writer {
         written.map_err(|error| self.failed(py, error))
     }
 
-    /// Sets the attributes of the file.
+    /// Sets the attributes of the new file, in place of attributes that were set before.
     fn attributes(&self, py: Python<'_>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let attributes = cbor::attributes(attributes)?;
         let mut open = self.take()?;
@@ -262,7 +269,8 @@ impl Writer {
     }
 }
 
-/// Returns the SHA-256 of `bytes`, which are copied as [`Pieces::copied`] does.
+/// Returns the SHA-256 of `bytes`. They are copied to `buffer` piece by piece before they are hashed, because another Python thread may
+/// change them. Fails if `cancel` is set.
 fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32], Error> {
     let mut sum = Sha256::new();
     Pieces { buffer, size: PIECE, cancel }.copied(bytes, |copy| {
@@ -272,7 +280,11 @@ fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32
     Ok(sum.finalize().into())
 }
 
-/// Returns the element type with the storage dtype `storage` and the name `element`, which may be unknown to the library.
+/// Returns the element type with the storage dtype called `storage` and the name `element`, which may be a type that the library does not
+/// know.
+///
+/// # Errors
+/// A `ValueError` if there is no storage dtype called `storage`.
 fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>> {
     let known = StorageType::ALL.into_iter().find(|known| known.name() == storage);
     let storage =
@@ -284,13 +296,14 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
     Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
 }
 
-/// The tensors of a file, in which each composite object is replaced by the tensors that it was made of.
+/// The tensors of a file that is converted to another format. Each quantized object that was made of several tensors, such as codes and
+/// scales, is replaced by these tensors, because other formats cannot hold such an object.
 struct Arrays<'a> {
     tensors: Tensors<'a>,
-    /// The tensors from which composite objects were made. `None` if each object is written as it is.
+    /// The tensors that replace quantized objects. `None` if no object is replaced.
     restored: Option<Restored<'a>>,
     source: &'a dyn Source,
-    /// The verifier of the components of restored tensors.
+    /// Verifies the components of quantized objects while the tensors that replace them are read.
     verifier: Verifier,
 }
 
@@ -313,7 +326,8 @@ impl<'a> Arrays<'a> {
         Ok(Self { tensors, restored, source, verifier: verifier() })
     }
 
-    /// Returns the index of the object that is written as array `at`. Returns `None` if this array is restored from an object.
+    /// Returns the index of the object of the file that is written as array `at`. Returns `None` if array `at` replaces a quantized object
+    /// or a part of it.
     fn object(&self, at: usize) -> Option<usize> {
         self.restored.as_ref().map_or(Some(at), |restored| restored.object(at))
     }
@@ -449,7 +463,7 @@ pub(crate) fn convert(
             copier.file(manifest, &files, &mut sink, &options)?;
             Ok(manifest.len().saturating_sub(joined))
         };
-        // Copying stops at the first unsupported object. A rule that is broken elsewhere in the file is the better report.
+        // Copying stops at the first unsupported object. The file may break a rule in a later object, which is more important to report.
         let count = copy().map_err(|error: Error| match error.kind() {
             ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
             _ => error,

@@ -80,7 +80,7 @@ def sharded() -> list[Sharded]:
 
 
 def accepted() -> list[Path]:
-    """Returns the paths of files whose whole content is valid."""
+    """Returns the paths of the zTensor files of the corpus whose whole content is valid."""
     found = []
     for folder in ("accept", "v2/accept"):
         only = {row["file"] for row in rows(CORPUS / folder / "opens-only.tsv")}
@@ -90,9 +90,9 @@ def accepted() -> list[Path]:
 
 
 def others(folder: str) -> list[Path]:
-    """Returns the paths of the files of other formats in folders named ``folder``: ``accept`` or ``reject``. Of
-    ``reject``, files that only other files name are left out. They may be valid, and their names have no rule or a
-    number above 1."""
+    """Returns the paths of the files of all formats but zTensor in the folders named ``folder``, which is ``accept`` or ``reject``. Files
+    in ``reject`` that only belong to another file there, such as the shards of an index, are left out, because they may be valid: their
+    names have no rule, or a number above 1."""
     files = sorted((CORPUS / "other").glob(f"*/{folder}/*"))
     if folder == "accept":
         return files
@@ -101,7 +101,7 @@ def others(folder: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Hash:
-    """The facts about a component that the writer of its file has recorded."""
+    """What the program that wrote a file of the corpus has recorded about one of its components."""
 
     path: Path
     name: str

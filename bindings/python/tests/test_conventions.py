@@ -20,12 +20,14 @@ MXFP4 = FOLDER / "mxfp4.safetensors"
 
 
 def wanted(case: str) -> Any:
-    """Returns the values that the package which defines the convention computes."""
+    """Returns the dequantized values of the file ``case``, as the package that defines its convention computed them: ``float32``, in one
+    dimension."""
     return np.fromfile(FOLDER / f"{case}.f32", "<f4")
 
 
 def same(one: Any, other: Any, what: str) -> None:
-    """Checks that values are equal bit by bit, including NaNs."""
+    """Checks that the arrays ``one`` and ``other`` are both ``float32`` and equal bit by bit, including NaNs. ``what`` names the case
+    in a failure."""
     assert one.shape == other.shape and one.dtype == other.dtype == np.float32, what
     np.testing.assert_array_equal(np.ascontiguousarray(one).view(np.uint32), np.ascontiguousarray(other).view(np.uint32), what)
 
@@ -63,7 +65,7 @@ def test_values_and_parts_of_them(case: str) -> None:
             same(np.asarray(tensor.dequantize()[index]), whole[index], f"{case} {index}")
         rows = rng.integers(0, tensor.shape[0], 3).tolist()
         same(tensor[rows].dequantize(verify=True), whole[rows], f"{case} {rows}")
-        # Checking a file and its tensors reads all components.
+        # `File.verify` returns the number of checked components: it checks all components of the only tensor.
         tensor.verify()
         assert file.verify()[0] == len(tensor.components)
 
@@ -98,7 +100,7 @@ def test_what_keeps_the_names_of_the_file(tmp_path: Path) -> None:
     digests = zten.hash(MXFP4)
     assert list(digests) == plain and list(zten.safe_open(MXFP4).keys()) == plain
     assert list(zten.numpy.load_file(MXFP4)) == plain and zten.check(MXFP4)
-    # A list of digests names the tensors that the file stores.
+    # With a list of digests, a file has the tensors that it stores, because the list names these.
     with zten.open(MXFP4, digests=digests.text) as file:
         assert list(file) == plain and file.verify() == (2, 0)
     with pytest.raises(ValueError, match="conventions=False"):
@@ -148,12 +150,13 @@ def test_only_the_rows_of_a_part_are_read() -> None:
         for index, rows in reads:
             before = source.count
             tensor[index].dequantize()
-            # A row takes 32 bytes of codes and 2 scales.
+            # A row of 64 codes takes 32 bytes of codes and 2 bytes of scales.
             assert source.count - before == rows * 34, index
 
 
 def test_damaged_groups() -> None:
-    """Changing any byte of a file gives an error of zten, or other values."""
+    """A file of which one random bit is flipped either raises a :class:`zten.Error`, or its quantized tensors still have values of
+    their shapes."""
     rng = np.random.default_rng(7)
     for case in ("mxfp4", "gptq-4-g-idx", "packed-4-zero-point", "nf4-nested", "nvfp4-packed"):
         good = (FOLDER / f"{case}.safetensors").read_bytes()
@@ -171,7 +174,7 @@ def test_damaged_groups() -> None:
 
 
 def test_shards(tmp_path: Path) -> None:
-    """The codes and the scales are in two files of an index, and the shape of the group is in a third file."""
+    """A quantized tensor can be read although its codes, its scales and its shape are in three different files of an index."""
     case = "packed-4-zero-point"
     with zten.open(FOLDER / f"{case}.safetensors", conventions=False) as plain:
         files = {}

@@ -120,7 +120,8 @@ def test_some_tensors_are_compared(old: Path, tmp_path: Path) -> None:
 
 
 def test_a_name_with_brackets_is_a_name(tmp_path: Path) -> None:
-    """Programs of JAX name tensors so. A text that is no name is a pattern."""
+    """A text with brackets selects the tensor of this name, as programs that use JAX name tensors. Only a text that is the name of no
+    tensor is a pattern."""
     names = ["['params']['w']", "w[0]", "w0", "*"]
     one = saved({name: np.full(2, number) for number, name in enumerate(names)}, tmp_path / "one.safetensors")
     other = saved({name: np.full(2, 9) for name in names}, tmp_path / "other.zt")
@@ -209,7 +210,7 @@ def test_no_file_of_the_corpus_causes_another_exception(old: Path) -> None:
 
 @pytest.mark.skipif(ZTEN is None, reason="the command is not installed")
 def test_the_command_says_the_same(tmp_path: Path) -> None:
-    """Checks that all keys of the document are fields, and all fields are keys."""
+    """:func:`zten.diff` and ``zten diff --json`` find the same differences of the same two files."""
     paths = sorted((corpus.CORPUS / "conventions").glob("*.safetensors"))[:12] + sorted((corpus.CORPUS / "v2/accept").glob("*.zt"))[::10]
     compared = 0
     for pair in pairwise(paths):

@@ -38,7 +38,7 @@ LIST = HEADER + "".join(line(name, array) for name, array in TENSORS.items())
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / f"file.{request.param}"
     if path.suffix == ".npz":
-        # The same arrays in column-major order.
+        # The file has the arrays in column-major order, which must not change their digests.
         columns: dict[str, Any] = {n: np.asfortranarray(a) for n, a in TENSORS.items()}
         np.savez_compressed(path, **columns)
     elif path.suffix == ".safetensors":
@@ -71,7 +71,7 @@ def rejected(call: Any, rule: str, name: str) -> zten.Error:
 
 
 def reads(file: zten.File, name: str) -> list[Any]:
-    """Returns the elements of a tensor, read in every way."""
+    """Returns functions that read all or a part of the tensor ``name``, one for each way in which the package reads."""
     tensor = file[name]
     return [
         tensor.numpy,
@@ -208,7 +208,7 @@ def test_unusable_lists_are_errors(tmp_path: Path) -> None:
 
 
 def documented() -> Any:
-    """The function of ``docs/digests.md``, which computes an identity without zten."""
+    """Returns the function ``identity`` that is printed in ``docs/digests.md``, which computes an identity without zten."""
     page = (CORPUS.parent / "docs/digests.md").read_text()
     code = page.split("```python\ndef identity", 1)[1].split("```", 1)[0]
     assert len(code.splitlines()) <= 10

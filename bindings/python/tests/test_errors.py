@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import pickle
 import sys
 import threading
 import tracemalloc
@@ -23,7 +24,8 @@ INDICES = (slice(0, 1), slice(None), slice(None, None, -2), ..., (..., slice(1, 
 
 
 def attempt(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Returns the result of a call, or None if the call raises a ``zten.Error``."""
+    """Calls ``call`` with the arguments, and returns its result, or None if the call raises a ``zten.Error``. Any other exception fails
+    the test."""
     try:
         return call(*arguments, **named)
     except zten.Error as error:
@@ -93,7 +95,8 @@ def test_every_file_of_the_corpus_raises_errors_of_the_package_alone() -> None:
 
 
 def unsupported(call: Callable[[], Any], path: Path, name: str) -> str | None:
-    """Returns the rule of the :class:`zten.Unsupported` that ``call`` raises."""
+    """Checks that ``call`` raises :class:`zten.Unsupported` about the object ``name`` of the file at ``path``, and returns the id of its
+    rule."""
     with pytest.raises(zten.Unsupported) as raised:
         call()
     assert (raised.value.file, raised.value.object) == (str(path), name)
@@ -127,10 +130,41 @@ def test_layouts_and_types_that_a_call_does_not_serve(tmp_path: Path) -> None:
             of = "w" if read in (w.scipy, w.dequantize) else "other"
             assert unsupported(read, path, of) == "unsupported-format"
         assert unsupported(file["scalar"].__len__, path, "scalar") == "unsupported-format"
-        # The native module gives the same message.
+        # A direct call of the native module raises the same kind of error as the methods in Python.
         with pytest.raises(zten.Unsupported, match="layout") as raised:
             file._reader.read_slice(list(file).index("other"), [(0, 1)], np.empty(1, np.uint8))
         assert (raised.value.rule, raised.value.object) == ("unsupported-format", "other")
+
+
+def test_errors_have_the_advice_of_the_command_as_a_note(tmp_path: Path) -> None:
+    """The advice that a report has is an attribute of the exception too, and a note, which Python prints below the message. Both survive
+    pickling. An error without advice has no note."""
+    path = tmp_path / "w.zt"
+    zten.numpy.save_file({"w": np.zeros(100, np.float32)}, path)
+    content = bytearray(path.read_bytes())
+    with zten.open(path) as file:
+        content[file["w"].components["data"].offset] ^= 1
+    path.write_bytes(content)
+    report = zten.check(path)
+    assert report.rule == "digest-mismatch" and report.advice
+    with pytest.raises(zten.Invalid) as raised:
+        zten.numpy.load_file(path)
+    for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):
+        assert error.advice == report.advice and error.__notes__ == [report.advice]
+        assert (str(error), error.rule) == (f"{path}: {report.message}", report.rule)
+    with pytest.raises(zten.LimitExceeded) as limited:
+        zten.open(path, limits={"manifest": 8})
+    assert limited.value.advice == zten.explain("limit-manifest").advice
+    unread = corpus.CORPUS / "other/npz/accept"
+    tensors = [(one, name) for one in sorted(unread.iterdir()) for name, tensor in zten.open(one).items() if tensor.state == "unread"]
+    assert tensors
+    for one, name in tensors:
+        with zten.open(one) as file, pytest.raises(zten.Unsupported) as refused:
+            file[name].numpy()
+        assert refused.value.rule is not None and refused.value.advice == zten.explain(refused.value.rule).advice
+    with zten.open(corpus.CORPUS / "accept/1.2.3/dense_all.zt") as file, pytest.raises(zten.MissingTensor) as missing:
+        file["none"]
+    assert missing.value.advice is None and not hasattr(missing.value, "__notes__")
 
 
 def test_without_scipy_a_sparse_tensor_is_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +216,7 @@ def test_memory_that_there_is_not_is_a_limit(tmp_path: Path, monkeypatch: pytest
 
 
 class Calling(io.BytesIO):
-    """A file object whose ``read`` calls the package."""
+    """A file object whose ``read`` first calls the function ``call``, with which tests call zten while zten reads the object."""
 
     call: Callable[[], object] | None = None
 
@@ -215,7 +249,7 @@ def test_an_object_that_calls_the_package_as_it_is_read_is_an_error(count: int) 
     assert not thread.is_alive(), "it waits for itself"
     assert len(outcomes) == 20
     assert all("calls zten while it is read" in str(outcome) for outcome in outcomes), outcomes
-    # Without the call, the object can be read.
+    # Once `read` of the object does not call zten any more, the object can be read.
     source.call = None
     assert tensor.numpy().nbytes == 4 * count
 

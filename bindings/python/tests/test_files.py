@@ -41,8 +41,8 @@ linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /pr
 
 @linux
 def test_a_map_takes_a_descriptor_of_its_own() -> None:
-    """The map has its own descriptor, so it shows the validated file even if something closes the descriptor of the
-    file."""
+    """Each call of ``descriptor`` returns a duplicate that the caller closes, so a memory map shows the validated file even if the number of
+    the file's own descriptor is used for another file."""
     with zten.open(DENSE, map=True) as file:
         before = len(os.listdir("/proc/self/fd"))
         own, another = file._reader.descriptor(), file._reader.descriptor()
@@ -140,7 +140,7 @@ def test_a_closed_file_cannot_be_read_and_arrays_outlive_it() -> None:
 
 @linux
 def test_no_descriptor_is_left_open() -> None:
-    # Errors that other tests have caught still refer to open files.
+    # Errors that other tests have caught still refer to open files, which the collection closes.
     gc.collect()
     before = descriptors()
     with zten.open(DENSE) as file:
@@ -200,7 +200,7 @@ def test_threads_read_one_file(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with 768 MiB of zeros."""
+    """Returns the path of a zTensor file with 12 tensors of 64 MiB of zeros each, so that reading it takes long enough to interrupt."""
     path = tmp_path_factory.mktemp("large") / "large.zt"
     with zten.create(path) as writer:
         zeros = np.zeros(1 << 26, np.uint8)
@@ -238,7 +238,7 @@ def test_the_lock_is_released(large: Path) -> None:
 
 @pytest.mark.parametrize("call", ["check", "check_batch", "load_file", "verify", "convert", "save"])
 def test_an_interrupt_ends_long_work(call: str, large: Path, tmp_path: Path) -> None:
-    # If the interrupt was noticed only at the end of the work, it would take most of the time of the work.
+    # The signal is sent after a tenth of the call's time. A call that noticed it only at its end would need nine tenths more.
     script = f"""
 import signal, sys, threading, os, time
 import numpy as np, zten
@@ -282,7 +282,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("call", ["check", "open"])
 def test_an_interrupt_does_not_wait_for_a_large_header(call: str, tmp_path: Path) -> None:
-    """Parsing a pickle of 32 MiB takes long and does not read the file, so no read can notice the interrupt."""
+    """A call that parses a large header raises :class:`KeyboardInterrupt` at once. Parsing a pickle of 32 MiB takes long and does not read
+    the file, so no read could notice the interrupt."""
     path = tmp_path / "large.pt"
     items = b"K\x01" * (16 << 20)
     with zipfile.ZipFile(path, "w") as archive:
@@ -318,7 +319,7 @@ except KeyboardInterrupt:
 
 @linux
 def test_memory_of_load_file(tmp_path: Path) -> None:
-    """At most the data, the manifest and a few MiB."""
+    """``load_file`` needs memory for the data, the manifest and at most 8 MiB more."""
     path = tmp_path / "w.zt"
     with zten.create(path) as writer:
         for n in range(1000):

@@ -27,7 +27,8 @@ WAYS: list[dict[str, Any]] = [{}, {"map": True}, {"verify": False}, {"map": True
 
 
 def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
-    """Returns the reports that the command prints for files."""
+    """Returns the reports that ``zten check --json`` with ``options`` prints about the files ``paths``, in the order of ``paths``, with the
+    keys of a report of the package."""
     lines = subprocess.run(
         [str(ZTEN), "check", "--json", *options, "--", *map(str, paths)],
         capture_output=True, text=True, check=False,
@@ -35,7 +36,7 @@ def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
     found = {line["file"]: line for line in map(json.loads, lines)}
     for line in found.values():
         assert line.pop("schema") == 2
-        # The package stops at the first invalid object, so it does not count further ones.
+        # The command counts all invalid objects in `more`. The package stops at the first one, so it has no such field.
         line.pop("more")
     return [found[str(path)] for path in paths]
 
@@ -65,7 +66,7 @@ def test_bytes_and_objects_are_files_without_a_name(tmp_path: Path) -> None:
     for n, path in enumerate(ACCEPTED + REJECTED):
         folder = tmp_path / str(n)
         folder.mkdir()
-        # zten gives the array of an `.npy` file without a name this name.
+        # The name of the copy must not differ from what zten calls the array of an `.npy` file without a name: `arr_0`.
         copies.append(folder / "arr_0")
         shutil.copy(path, copies[-1])
     for path, line in zip(copies, said(copies), strict=True):
@@ -73,7 +74,7 @@ def test_bytes_and_objects_are_files_without_a_name(tmp_path: Path) -> None:
             assert zten.check(source).as_dict() == {**line, "file": None}, path
 
 
-# Rules about values that zten does not use. Only a check reports them.
+# Rules about values that zten does not use. Only `zten.check` reports them; reading the file raises no error.
 OF_MEANING = {
     "gguf-architecture", "gguf-byte-token", "gguf-count", "gguf-experts", "gguf-key", "gguf-token-id", "gguf-tokenizer-length",
     "gguf-tokenizer-type", "index-overlay",
@@ -83,15 +84,15 @@ OF_MEANING = {
 def test_what_is_rejected_raises_its_rule() -> None:
     for path in REJECTED:
         report = zten.check(path)
-        # A pickle next to arrays in an archive is found when the archive is opened, and the arrays can be read
-        # nevertheless. The same is true of a program in an archive of PyTorch.
+        # A pickled object next to the arrays of an `.npz` file, and a program in an archive of PyTorch, are reported by a check, but do not
+        # keep the arrays from being read.
         is_beside = report.rule == "torch-script" or report.rule == "format-pickle" and path.suffix == ".npz"
         if report.rule in OF_MEANING or is_beside:
             assert report.verdict == ("unsupported" if is_beside else "invalid"), path
             with zten.open(path) as file:
                 file.verify()
             continue
-        # The report names the tensors that the file stores.
+        # The report is about the tensors that the file stores, so the file is opened without conventions.
         with pytest.raises(zten.Error) as raised, zten.open(path, conventions=False) as file:
             file.verify()
         error = raised.value
@@ -132,7 +133,7 @@ def test_a_file_raises_nothing_but_errors_of_the_package(tmp_path: Path) -> None
             try:
                 call()
             except zten.Unsupported as error:
-                # A file that only a check rejects may have metadata that no zTensor file can have.
+                # A file that only `zten.check` rejects may have metadata that no zTensor file can have.
                 is_inexpressible = "the file can be read, but not written" in error.message
                 assert error.rule or error.object or is_inexpressible, (path, error)
             except zten.Error as error:
@@ -161,7 +162,7 @@ def equal(one: Any, other: Any, of: object) -> None:
 
 
 def holds(path: Path, arrays: dict[str, Any]) -> None:
-    """Checks that every way of reading a file gives ``arrays``."""
+    """Checks that the file at ``path`` is valid, and that every way of reading it gives ``arrays``, the expected arrays by their names."""
     assert zten.check(path), zten.check(path)
     for how in WAYS:
         loaded = zten.numpy.load_file(path, **how)
@@ -223,7 +224,7 @@ def test_elements_that_lie_there_are_viewed_and_no_others(tmp_path: Path) -> Non
         np.save(tmp_path / f"{name}.npy", ARRAYS[name])
         with zten.open(tmp_path / f"{name}.npy", map=True, verify=False) as file:
             assert file[name].numpy().flags.writeable, name
-    # The data begins at an odd offset, so that its elements are not aligned.
+    # The length of the header is no multiple of 4, so the elements behind it are not aligned, and no view of them is made.
     header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
     odd = (len(header)).to_bytes(8, "little") + header + np.arange(2, dtype=np.float32).tobytes()
     assert len(header) % 4
@@ -252,7 +253,7 @@ def test_a_checksum_of_npz_is_compared_as_a_digest_is(tmp_path: Path) -> None:
                 with pytest.raises(zten.Invalid) as raised:
                     read()
                 assert raised.value.rule == "zip-crc"
-        # A component in another order is read as a whole, so its digest is always compared.
+        # Only "w" can be read without comparing its checksum: "c" is in column-major order, and is always read and verified as a whole.
         assert file["w"].numpy(verify=False).sum() == 1
         assert file["w"][2:].numpy().sum() == 0
 
@@ -296,8 +297,8 @@ def test_tensors_of_safetensors(tmp_path: Path) -> None:
 
 
 def sharded(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Writes an index and its two files. Returns the path of the index, and the tensors in the order in which they
-    are read."""
+    """Writes the tensors ``TENSORS`` to two safetensors files in ``folder``, with an index. Returns the path of the index, and the tensors in
+    the order in which :func:`zten.open` lists them."""
     parts = {"one.safetensors": ["a", "b", "c"], "two.safetensors": ["d", "e", "f", "g"]}
     for part, names in parts.items():
         safetensors.numpy.save_file({name: TENSORS[name] for name in names}, folder / part)
@@ -439,7 +440,7 @@ def test_gguf_in_several_files(tmp_path: Path) -> None:
 
 
 def test_blocks_of_every_type() -> None:
-    """The blocks of the corpus have the values that the package `gguf` computes."""
+    """Dequantizing the blocks of GGUF in the corpus gives the values that the package ``gguf`` computes."""
     seen = set()
     for path in ACCEPTED:
         if path.suffix != ".gguf":
@@ -529,7 +530,7 @@ def test_files_are_converted_as_the_command_converts_them(tmp_path: Path) -> Non
             how: Any = {"generation": generation, "digest": digest}
             command = [str(ZTEN), "convert", "--force", "--to", generation, str(path), str(theirs)]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)
-            # The command asks before it writes many times the bytes of a storage.
+            # The command fails, and asks for an option, before it writes the bytes of one storage many times.
             if "--tied copy writes all of it" in ended.stderr:
                 tied = [*command, "--tied", "copy"]
                 ended = subprocess.run(tied, capture_output=True, text=True, check=False)
@@ -537,7 +538,7 @@ def test_files_are_converted_as_the_command_converts_them(tmp_path: Path) -> Non
                 zten.convert(path, ours, **how)
             except zten.Unsupported as error:
                 with zten.open(path) as file:
-                    # The command leaves opaque tensors out.
+                    # The command leaves opaque tensors out where the package raises an error, so these files differ.
                     if any(tensor.state == "opaque" for tensor in file.values()):
                         continue
                 assert ended.returncode and error.message in ended.stderr, (path, ended.stderr)

@@ -45,7 +45,7 @@ def test_every_file_of_the_indices_raises_its_rule_at_its_offset() -> None:
         assert (error.rule, error.offset) == (reject.rule, reject.offset), reject.path
         assert error.file == str(reject.path)
         assert error.clause
-        # The error names the object that the index gives by its number.
+        # The list of rejected files in the corpus gives the object as a number, and the error by its name.
         if reject.object is not None and reject.stage == "content":
             with zten.open(reject.path, **reject.options) as file:
                 name = list(file)[reject.object]
@@ -96,7 +96,8 @@ def test_shards_are_found_beside_the_file() -> None:
 
 
 def copied(root: Path, folder: Path) -> Path:
-    """Copies a file and its shard to a folder, where the shard can be changed."""
+    """Copies the file ``root`` and its only shard to ``folder``, where a test can change the shard. Returns the path of the copy of
+    ``root``."""
     target = folder / "m.zt"
     target.write_bytes(root.read_bytes())
     (folder / "m-s.zt").write_bytes(root.with_name(root.stem + "-s.zt").read_bytes())
@@ -104,7 +105,7 @@ def copied(root: Path, folder: Path) -> Path:
 
 
 def reads(path: Path, target: Path) -> list[Callable[[], object]]:
-    """Returns all calls that return content of a file."""
+    """Returns a function for each call that returns content of the file at ``path``. ``target`` is where files are written."""
 
     def opened(read: Callable[[zten.Tensor], object]) -> Callable[[], object]:
         def run() -> object:
@@ -174,7 +175,7 @@ def test_what_is_handed_out_of_a_shard_is_what_was_verified(tmp_path: Path) -> N
 
 
 def test_a_file_is_invalid_to_every_function(tmp_path: Path) -> None:
-    """A file with an unsupported feature and a broken rule is invalid."""
+    """A file that both breaks a rule and has an unsupported feature is invalid, and not unsupported, to every function that reads it."""
     for root in corpus.sharded():
         if root.rule in ("-", "limit-shards"):
             continue
@@ -212,7 +213,8 @@ def test_content_of_the_corpus_is_what_the_library_decodes() -> None:
                         if tensor.format == "dense":
                             decoded = tensor.numpy(verify=False).tobytes()
                         else:
-                            # Only a dense tensor can be read without its digest, so the file's own bytes are hashed.
+                            # A component with an unsupported digest can be read only if it is of a dense tensor. For any other, the stored
+                            # bytes of the file are hashed.
                             assert component.encoding == "raw", path
                             decoded = path.read_bytes()[component.offset:component.offset + component.stored]
                     content.update(len(decoded).to_bytes(8, "little"))

@@ -82,7 +82,7 @@ def test_dlpack(path: Path) -> None:
         with zten.open(path, map=mapped) as file:
             for name in ("layers.0.w", "layers.1.w"):
                 assert np.array_equal(np.from_dlpack(file[name]), ARRAYS[name])
-            # NumPy rejects the bf16 that PyTorch exports, with its own message.
+            # If PyTorch is imported, it exports the bf16 tensor. NumPy then rejects the dtype with its own message.
             with pytest.raises((zten.Unsupported, RuntimeError), match="DLPack|DLTensor"):
                 np.from_dlpack(file["layers.10.w"])
 

@@ -23,7 +23,7 @@ TITLED = np.dtype([(("the title", "a"), "<f4"), ("b", "|V3")])
 
 def records(dtype: np.dtype[Any], *shape: int) -> Any:
     count = int(np.prod(shape)) * dtype.itemsize
-    # The bytes are small numbers, so that all text consists of valid characters.
+    # The bytes are small numbers, and one in four is 0, so that four of them are a valid character of NumPy's text.
     content = np.arange(count, dtype=np.uint8) % 7
     for at in range(3, count, 4):
         content[at] = content[at - 1] = 0
@@ -64,7 +64,8 @@ ARRAYS: dict[str, Any] = {
 
 def equal(ours: Any, theirs: Any, what: object) -> None:
     assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), what
-    # NumPy does not copy the padding of records. Bytes also compare NaN and NaT.
+    # `array_equal` takes NaN and NaT for different from themselves, so equal bytes suffice. Equal elements suffice too, because NumPy does
+    # not copy the padding of records.
     same = ours.tobytes() == theirs.tobytes() or np.array_equal(ours, theirs)
     assert repr(ours.dtype) == repr(theirs.dtype) and same, what
 
@@ -128,7 +129,7 @@ def test_fields_are_tensors_too(tmp_path: Path) -> None:
     assert set(zten.numpy.load_file(tmp_path / "a.npz")) == {"rec", "other"}
     loaded = zten.numpy.load_file(tmp_path / "a.npz", names="rec*")
     assert list(loaded) == ["rec", 'rec["a"]', 'rec["b"]']
-    # A field whose name only looks like that of a field of another array is loaded.
+    # An array of its own whose name looks like that of a field of other records is loaded.
     np.savez(tmp_path / "b.npz", **{"rec": ARRAYS["records"], 'rec["b"]': np.arange(3)})
     assert zten.numpy.load_file(tmp_path / "b.npz")['rec["b"]'].tolist() == [0, 1, 2]
 
@@ -204,7 +205,7 @@ def test_a_header_of_python_2() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        # This NumPy has no such dtype, either on this machine only or on all machines.
+        # NumPy does not have these dtypes, the first of them only on this machine.
         npy("'<f12'", "(1,)", bytes(12)) if np.longdouble(1).itemsize != 12 else npy("'<f16'", "(1,)", bytes(16)),
         npy("'|V9999999999'", "(0,)"),
         npy("'<U4000000000'", "(0,)"),
@@ -216,7 +217,7 @@ def test_a_header_of_python_2() -> None:
         npy("[('\\\\x', '<U1')]", "(1,)", bytes(4)),
         npy("[('a', " * 1000 + "'<U1'" + ")]" * 1000, "(1,)", bytes(4)),
         npy("[('a', " * 90 + "'<U1'" + ")]" * 90, "(1,)", bytes(4)),
-        # The array has no elements, or more than NumPy can address.
+        # NumPy has the dtypes, but no arrays of these shapes: they have too many dimensions, or more elements than NumPy can address.
         npy("'|V0'", "(9223372036854775807,)"),
         npy("'|V0'", "(4294967296, 4294967296)"),
         npy("'<U0'", f"({'1, ' * 64})"),
@@ -268,7 +269,8 @@ def test_torch_has_no_opaque_dtypes(tmp_path: Path) -> None:
 
 
 def test_states_of_the_corpus() -> None:
-    """Each unread tensor raises its reason, and the bytes of each opaque tensor can be read."""
+    """In all files of the corpus that can be opened, reading an unread tensor raises an error with the rule that is its reason, and the
+    bytes of an opaque tensor can be read."""
     seen = set()
     for path in [*corpus.others("accept"), *corpus.others("reject"), *sorted((corpus.CORPUS / "accept").rglob("*.zt"))]:
         try:
@@ -288,7 +290,7 @@ def test_states_of_the_corpus() -> None:
                     for component in tensor.components.values():
                         assert component.nbytes in (None, len(component.tobytes()))
                 if tensor.format.startswith("gguf."):
-                    # The order of the bytes of some blocks is not defined in big-endian files.
+                    # Big-endian GGUF files do not define the byte order within some blocks, so zten does not interpret these.
                     state = "opaque" if tensor.format.endswith(".big_endian") else "readable"
                     assert tensor.state == state, path
     assert seen == {"readable", "opaque", "unread"}

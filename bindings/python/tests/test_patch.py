@@ -28,7 +28,8 @@ NUMPY_OWN = {name for name in DTYPES if name not in _types.SMALL_FLOATS}
 
 
 def elements(dtype: str, count: int, seed: int) -> Any:
-    """Returns arbitrary valid elements."""
+    """Returns an array of ``count`` elements of the dtype that zTensor calls ``dtype``. ``seed`` decides the random bits of the elements,
+    which are valid for the dtype."""
     own = _types.numpy_dtype(dtype)
     content = np.random.default_rng(seed).integers(0, 256, count * own.itemsize, np.uint8)
     if dtype in ("bool", "f4_e2m1"):
@@ -37,7 +38,7 @@ def elements(dtype: str, count: int, seed: int) -> Any:
 
 
 def stepped(array: Any, share: float, seed: int) -> Any:
-    """Returns a copy of ``array`` in which the lowest bit of a share of all bytes is flipped."""
+    """Returns a copy of ``array`` in which the lowest bit of some bytes is flipped: of each byte with the probability ``share``."""
     changed = array.copy()
     content = changed.reshape(-1).view(np.uint8)
     content ^= (np.random.default_rng(seed).random(len(content)) < share).astype(np.uint8)
@@ -45,7 +46,8 @@ def stepped(array: Any, share: float, seed: int) -> Any:
 
 
 def pair(share: float = 0.02, dtypes: list[str] = DTYPES, count: int = 7000) -> tuple[Arrays, Arrays]:
-    """Returns an old and a new model, which have one equal tensor."""
+    """Returns an old and a new model: a tensor of ``count`` elements for each of ``dtypes``, in which each byte has changed with the
+    probability ``share``, and three tensors that have not changed."""
     old = {dtype: elements(dtype, count, at).reshape(7, 100, -1) for at, dtype in enumerate(dtypes)}
     new = {dtype: stepped(array, share, at) for at, (dtype, array) in enumerate(old.items())}
     for model in (old, new):
@@ -75,12 +77,12 @@ def saved(model: Arrays, path: Path) -> Path:
 @pytest.mark.parametrize("share", [0, 0.0001, 0.02, 1])
 @pytest.mark.parametrize("sides", ["arrays", "old", "new", "files"])
 def test_every_dtype_between_files_and_arrays(share: float, sides: str, tmp_path: Path) -> None:
-    # The arrays have more elements than one frame of a patch.
+    # Arrays get more elements than one frame of a patch describes, so that several frames are used.
     old, new = pair(share, count=70_000 if sides == "arrays" else 7000)
     before = saved(old, tmp_path / "old.zt")
     after: Any = saved(new, tmp_path / "new.zt") if sides in ("new", "files") else new
     made = zten.patch.make(before if sides in ("old", "files") else old, after, tmp_path / "p.zt")
-    # With the smallest share, it can happen that no element changes.
+    # With the share 0.0001, it can happen that no element changes.
     assert share == 0.0001 or (made.changed > 0) == (share > 0)
     assert made.changed + made.unchanged == len(new)
     assert (made.whole, made.removed, made.renamed) == (0, 0, 0)
@@ -107,7 +109,7 @@ def test_every_format(suffix: str, target: str, tmp_path: Path) -> None:
     generation: Any = "2" if target == "zt" else None
     zten.patch.apply(path, tmp_path / "p.zt", tmp_path / f"new.{target}", generation=generation)
     assert_equal(zten.numpy.load_file(tmp_path / f"new.{target}"), new)
-    # The output replaces the base.
+    # The output may be the path of the old model, which it then replaces.
     if suffix == target:
         zten.patch.apply(path, tmp_path / "p.zt", path)
         assert path.read_bytes() == (tmp_path / f"new.{target}").read_bytes()
@@ -212,7 +214,7 @@ def test_cut_and_damaged_patches(tmp_path: Path) -> None:
     for at in rng.sample(places, 150):
         damaged = bytearray(content)
         damaged[at] ^= 1 << rng.randrange(8)
-        # Changing a byte that no rule covers, such as padding, may have no effect.
+        # A changed byte that no rule covers, such as padding, has no effect, so `update` may also give the right result.
         tensors = copied(old)
         try:
             zten.patch.update(tensors, bytes(damaged))
@@ -231,7 +233,7 @@ def test_cut_and_damaged_patches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_patch_that_makes_invalid_bools(suffix: str, tmp_path: Path) -> None:
-    """All digests of the patch match, but the result has an invalid bool."""
+    """A patch whose digests all match is rejected, and changes nothing, if a bool of its result is neither 0 nor 1."""
     bits = np.arange(8, dtype=np.uint8) % 2
     old, new = {"w": bits.astype(np.bool_)}, bits * 2
     zten.patch.make({"w": bits}, {"w": new}, tmp_path / "p.zt")
@@ -288,7 +290,7 @@ def test_arrays_that_share_memory(tmp_path: Path) -> None:
     zten.patch.make(tied, {"one": new, "other": new, "alone": base}, tmp_path / "p.zt")
     zten.patch.update(tied, tmp_path / "p.zt")
     assert base.tobytes() == new.tobytes() and tied["other"].tobytes() == new.tobytes()
-    # A patch that gives the same memory two different values.
+    # This patch gives the tensors "one" and "other", which share their memory, different elements.
     zten.patch.make(tied, {**tied, "one": new * 2}, tmp_path / "q.zt")
     with pytest.raises(zten.Unsupported, match="shares its memory"):
         zten.patch.update(tied, tmp_path / "q.zt")

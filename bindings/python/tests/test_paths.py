@@ -19,7 +19,8 @@ ARRAYS: dict[str, Any] = {"w": np.arange(60, dtype=np.float32).reshape(6, 10), "
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes a home folder with a model, and another folder the current one."""
+    """Makes a new folder with the model ``models/m.zt`` the home folder of the process, and returns it. The current folder is a different
+    one."""
     home = tmp_path / "home of user"
     (home / "models").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
@@ -31,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read_in_all_ways(source: Any) -> None:
-    """Reads the model at ``source`` by every function that takes a file."""
+    """Reads the model ``source`` by several functions that take a file, and checks that it has the arrays ``ARRAYS``."""
     for file in (zten.open(source), zten.safe_open(source)):
         with file:
             assert set(file.keys()) == set(ARRAYS)
@@ -112,7 +113,7 @@ def test_a_name_that_only_looks_like_one_is_a_name(tmp_path: Path, monkeypatch: 
 
 @pytest.fixture
 def bucket() -> Iterator[tuple[Any, str]]:
-    """Returns a file system in memory, and the URL of a model in it."""
+    """Yields a file system of fsspec in memory, and the URL of a model in it. The model is deleted after the test."""
     fsspec = pytest.importorskip("fsspec")
     fs = fsspec.filesystem("memory")
     with fs.open("/bucket/m.zt", "wb") as file:
@@ -161,7 +162,8 @@ def test_a_compressed_file_of_fsspec_is_decompressed(home: Path) -> None:
 
 
 def test_what_is_opened_is_closed(bucket: tuple[Any, str]) -> None:
-    """Closing a file also closes what the package opened for it, even after an error. Files of the caller stay open."""
+    """The package closes the files of fsspec that it has opened itself, even after an error, and leaves files open that the caller has
+    opened."""
     fs, _ = bucket
     opened: list[Any] = []
 
@@ -206,7 +208,7 @@ def test_a_missing_file_of_fsspec() -> None:
     fsspec = pytest.importorskip("fsspec")
     with pytest.raises(FileNotFoundError):
         zten.open(fsspec.open("memory://bucket/none.zt"))
-    # An exception of the object is raised unchanged, as for any object that raises while it is read.
+    # An exception of the object that is read is raised unchanged, even by `check`, which otherwise reports errors.
     with pytest.raises(FileNotFoundError):
         zten.check(fsspec.open("memory://bucket/none.zt"))
 
@@ -218,7 +220,7 @@ def test_paths_of_universal_pathlib(bucket: tuple[Any, str], tmp_path: Path, mon
 
 
 def test_files_in_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads files through s3fs from a server on this machine."""
+    """Files in S3 that are opened through s3fs can be read. The server is moto, on this machine."""
     server, s3fs = pytest.importorskip("moto.server"), pytest.importorskip("s3fs")
     fsspec = pytest.importorskip("fsspec")
     monkeypatch.chdir(tmp_path)

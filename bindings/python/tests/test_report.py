@@ -83,7 +83,7 @@ def test_statistics_of_quantized_tensors() -> None:
 
 
 def glob(name: str) -> str:
-    """Returns the pattern that matches only ``name``."""
+    """Returns ``name`` as a pattern that matches nothing else: ``*``, ``?`` and ``[`` are put into brackets."""
     return "".join(f"[{one}]" if one in "*?[" else one for one in name)
 
 
@@ -129,8 +129,8 @@ def test_content_that_breaks_a_rule_has_no_report(tmp_path: Path) -> None:
 
 
 def test_no_file_of_the_corpus_causes_another_exception() -> None:
-    """No file raises another exception, whether it is accepted or rejected, and every tensor of an accepted file has
-    an entry."""
+    """:func:`zten.stat` and :func:`zten.hash` raise only :class:`zten.Error` or :class:`OSError` for the files of the corpus, and return an
+    entry for each tensor of a file that they accept."""
     read = 0
     paths = [*corpus.accepted()[::5], *(one.path for one in corpus.rejects())][:1200]
     for path in [*paths, *sorted((corpus.CORPUS / "other/gguf/accept").iterdir())]:
@@ -174,7 +174,7 @@ def test_the_summary_of_a_file(path: Path) -> None:
 
 
 class Tags(html.parser.HTMLParser):
-    """Collects the tags and the text of a page."""
+    """A parser that collects the tags and the text of an HTML document."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

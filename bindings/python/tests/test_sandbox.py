@@ -24,7 +24,7 @@ ZTEN = shutil.which("zten")
 
 
 def is_confining() -> bool:
-    """Returns whether this machine can confine a process."""
+    """Returns whether the command ``zten`` is installed and can confine a process on this machine."""
     call = [str(ZTEN), "check", "-q", "--require-sandbox", str(DENSE)]
     return ZTEN is not None and subprocess.run(call, capture_output=True, check=False).returncode == 0
 
@@ -46,7 +46,7 @@ def test_every_file_of_the_corpus_has_the_same_report() -> None:
         assert own == other
     verdicts = {row["verdict"] for row in there}
     assert {"valid", "invalid", "unsupported", "limit"} <= verdicts, verdicts
-    # The compared reports include notes.
+    # Some of the compared reports have notes, so that notes were compared too.
     assert any(row["notes"] for row in there)
 
 
@@ -71,7 +71,7 @@ def test_names_are_taken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyP
     names += ["folder/model.zt", "*.zt", "./~", "~x", "--files-from=-", "a\rb", "\u2028"]
     for name in names:
         shutil.copy(DENSE, tmp_path / name)
-    # Names without files, and a folder, which stands for the model in it.
+    # Names that no file has, a device, and a folder with several files, which is no model.
     missing = ["", "no such file", "a\0b", "/dev/null", ".", "x" * 5000, "x/" * 4000, "x" * 100_000]
     given = [*names, *missing, "folder", names[0], names[0]]
     there = rows(zten.check_batch(given, sandbox=True, jobs=2))
@@ -92,7 +92,7 @@ def test_no_file_is_no_process() -> None:
 
 
 def children(parent: int) -> list[int]:
-    """Returns the processes that ``parent`` has started."""
+    """Returns the ids of the running processes that the process with the id ``parent`` has started."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -105,7 +105,8 @@ def children(parent: int) -> list[int]:
 
 
 def wait_for_worker() -> tuple[int, int]:
-    """Waits until the command that this process has started has a confined worker that reads a large file, and returns both."""
+    """Waits until a command that this process has started has a confined worker that is reading a large file. Returns the id of the command's
+    process and that of the worker."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         for command in children(os.getpid()):
@@ -115,7 +116,7 @@ def wait_for_worker() -> tuple[int, int]:
                     fields = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
                 except OSError:
                     continue
-                # The worker has used a fifth of a second of processor time. Small files take a hundredth of a second.
+                # A worker that has used a fifth of a second of processor time is reading the large file: small files take a hundredth.
                 is_reading = int(fields[11]) + int(fields[12]) >= os.sysconf("SC_CLK_TCK") / 5
                 if is_reading and "Seccomp:\t2" in status and "NoNewPrivs:\t1" in status:
                     return command, worker
@@ -125,7 +126,8 @@ def wait_for_worker() -> tuple[int, int]:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """A valid file that takes long to check. Its data is a hole, so it takes no space."""
+    """Returns the path of a valid safetensors file with 64 GiB of bools, which takes long to check. The data is a hole of the file, so it
+    takes no space on the disk."""
     size = 64 << 30
     header = b'{"x":{"dtype":"BOOL","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
     path = tmp_path / "large.safetensors"
@@ -200,7 +202,7 @@ def test_an_interrupt_ends_the_processes(large: Path) -> None:
 
 
 def command(folder: Path, script: str) -> None:
-    """Writes a command ``zten`` into ``folder``."""
+    """Writes an executable shell script ``zten`` with the lines ``script`` into ``folder``, which stands in for the command."""
     path = folder / "zten"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
@@ -213,7 +215,7 @@ def test_a_missing_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for call in (lambda: zten.check(DENSE, sandbox=True), lambda: zten.check_batch([DENSE], sandbox=True)):
         with pytest.raises(zten.SandboxError, match="is not installed: `pip install zten-cli=="):
             call()
-    # The command is a file that is not a program.
+    # A file that is called `zten` and is executable, but is not a program.
     (tmp_path / "zten").write_bytes(b"\0")
     (tmp_path / "zten").chmod(0o755)
     with pytest.raises(zten.SandboxError, match="cannot be run"):
@@ -235,7 +237,7 @@ def test_another_version_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyP
     command(tmp_path, "echo zten 9.9.9")
     with pytest.raises(zten.SandboxError, match=f"'zten 9.9.9', expected version {zten.__version__}.*pip install"):
         zten.check(DENSE, sandbox=True)
-    # The command is replaced while this process runs.
+    # The command is replaced by one of the right version while this process runs, which must not use its cached version.
     command(tmp_path, f'[ "$1" = --version ] && echo zten {zten.__version__} || echo "{{}}"')
     with pytest.raises(zten.SandboxError, match="cannot read"):
         zten.check(DENSE, sandbox=True)
@@ -260,7 +262,7 @@ def test_answers_of_the_command_are_checked(tmp_path: Path, monkeypatch: pytest.
         command(tmp_path, version + script)
         with pytest.raises(zten.SandboxError, match=message) as raised:
             zten.check(DENSE, sandbox=True)
-        # The error is not one about the file.
+        # The error says nothing about the file, so it is no `zten.Error`.
         assert not isinstance(raised.value, zten.Error)
         assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 

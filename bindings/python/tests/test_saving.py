@@ -16,7 +16,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
 
 
 class Frame:
-    """An object that has the interface of a data frame."""
+    """An object with the methods by which zten recognizes a data frame, and from which NumPy could make an array."""
 
     def __dataframe__(self) -> None: ...
 
@@ -94,7 +94,7 @@ def test_quantized_parts_that_do_not_fit_are_rejected(changed: dict[str, Any], m
 
 
 def test_tied_weights_are_stored_once_in_generation_2_and_named_in_1_2(tmp_path: Path) -> None:
-    # The array is larger than one piece that is written at once.
+    # The array has 1 MiB, more than the 256 KiB that are copied and written at once.
     weights = np.arange(1 << 18, dtype=np.float32).reshape(512, 512)
     tied = {"embed": weights, "head": weights[:], "transposed": weights.T, "other": np.ones(3)}
     path = tmp_path / "w.zt"
@@ -264,7 +264,7 @@ def test_the_suffix_of_a_path_says_the_format_to_write(tmp_path: Path) -> None:
 
 
 class Changing(dict[str, Any]):
-    """A mapping that returns other values than it lists."""
+    """A dictionary of arrays whose ``items`` have the dtype of the arrays, and whose look-up by name returns them as ``int32``."""
 
     def __getitem__(self, name: str) -> Any:
         return super().__getitem__(name).view(np.int32)
@@ -280,8 +280,8 @@ def test_a_dtype_that_changes_after_it_was_declared_is_an_error(tmp_path: Path) 
 
 @pytest.mark.parametrize("suffix", ["zt", "safetensors", "npz"])
 def test_large_arrays_come_back(tmp_path: Path, suffix: str) -> None:
-    """Large arrays are written unchanged piece by piece, from their own memory or from copies that are validated or
-    hashed."""
+    """Arrays that are larger than the pieces in which they are written have the same elements when they are read again, with each kind of
+    digest and in each format."""
     noise = np.random.default_rng(0).integers(0, 2, (17 << 20) + 5, np.uint8)
     arrays = {"plain": noise, "truth": noise[:1 << 20].astype(np.bool_), "every": noise[: 3 << 20 : 3], "small": noise[:9]}
     path = tmp_path / f"w.{suffix}"

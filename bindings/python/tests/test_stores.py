@@ -62,7 +62,7 @@ def test_a_snapshot_leads_to_its_blob(tmp_path: Path, content: bytes) -> None:
     assert zten.check(link).rule == zten.check(snapshot).rule == "store-digest"
     path.write_bytes(content)
     assert zten.check(link) and zten.check(snapshot)
-    # Bytes and open files have no name, so there is no digest to compare.
+    # Bytes and open files have no name, so their changed content is not compared with the digest in a name.
     path.write_bytes(content[:-1] + b"x")
     with link.open("rb") as file:
         assert zten.check(file) and zten.check(link.read_bytes())

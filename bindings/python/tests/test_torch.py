@@ -59,7 +59,7 @@ def test_tensors_that_are_loaded_together_are_those_that_are_read_one_by_one() -
             try:
                 with zten.open(source) as file:
                     if any(size >> 31 for tensor in file.values() for size in tensor.shape):
-                        # PyTorch does not have tensors with such large dimensions.
+                        # PyTorch has no tensors with a dimension of 2**31 or more.
                         continue
                     alone = {name: tensor.torch() for name, tensor in file.items()}
             except zten.Error as error:
@@ -186,7 +186,8 @@ def test_checkpoints_are_loaded_as_pytorch_loads_them(tmp_path: Path) -> None:
 
 
 def test_a_file_is_mapped_if_nothing_has_to_be_verified(tmp_path: Path) -> None:
-    """A mapped tensor shows bytes that are written to the file later; a tensor that was read into memory does not."""
+    """``load_file`` maps a file unless it has something to verify, and ``map`` and ``verify`` change that. A mapped tensor shows bytes that
+    are written to the file later; a tensor that was read into memory does not."""
     tensors = {"a": torch.arange(5000, dtype=torch.float32), "b": torch.ones(3, 4, dtype=torch.bfloat16), "t": torch.tensor([True])}
     safe, plain, summed, old = (tmp_path / name for name in ("w.safetensors", "plain.zt", "summed.zt", "w.pt"))
     zten.torch.save_file(tensors, safe)

@@ -25,7 +25,7 @@ LOADERS: dict[str, type] = {}
 
 
 class BaseModelLoader(ABC):
-    """The interface of a loader in vLLM."""
+    """A stand-in for the base class of model loaders in vLLM, with the methods that vLLM documents."""
 
     def __init__(self, load_config: Any) -> None:
         self.load_config = load_config
@@ -82,7 +82,7 @@ ARRAYS: dict[str, Any] = {
 
 @pytest.fixture
 def loader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """Registers the loader as vLLM does, and returns a function that makes one from its options."""
+    """Registers zten's loader through its entry point, as vLLM does, and yields a function that creates a loader from its options."""
     for name in ("vllm", "vllm.model_executor", "vllm.model_executor.model_loader", "vllm.model_executor.model_loader.base_loader"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setattr(sys.modules["vllm.model_executor.model_loader"], "register_model_loader", register_model_loader, raising=False)
@@ -144,7 +144,7 @@ def test_a_missing_parameter_is_an_error(loader: Any, tmp_path: Path) -> None:
     zten.numpy.save_file({"q.weight": ARRAYS["q.weight"]}, tmp_path / "model.zt")
     with pytest.raises(ValueError, match=r"lacks 1 parameters of the model, such as 'embed\.weight'"):
         loader().load_weights(Model(), config(tmp_path))
-    # A module may create parameters after loading, which no file has. vLLM's own loader does not require them either.
+    # A layer with this method may create parameters after loading, which no file has. Like vLLM's own loader, zten's does not require them.
     model = Model()
     model.embed.quant_method = SimpleNamespace(process_weights_after_loading=None)
     with pytest.raises(ValueError, match=r"lacks 1 parameters of the model, such as 'qk\.weight'"):

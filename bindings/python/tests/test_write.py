@@ -85,7 +85,7 @@ def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
 
 def test_sparse_comes_back_in_generation_2(tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
-    # If a cell has two values, the file has their sum.
+    # The array has two values for the cell (1, 2). The file has one value, their sum.
     coo = scipy.sparse.coo_array(([1.0, 2.0, 4.0], ([1, 0, 1], [2, 1, 2])), shape=(2, 3))
     csr = scipy.sparse.csr_array(([1.0, 2.0], [2, 0], [0, 2, 2]), shape=(2, 3))
     zten.numpy.save_file({"coo": coo, "csr": csr}, path, generation="2")
@@ -158,8 +158,8 @@ def test_attributes(tmp_path: Path) -> None:
 
 def test_keys_that_are_no_text_or_number_are_not_hashed() -> None:
     def nested(bits: int) -> Any:
-        """Returns a tag inside tags. All values of ``bits`` give the same hash, because Python reduces numbers
-        modulo 2**61 - 1."""
+        """Returns ten nested tags, whose numbers are 0 or 2**61 - 1 by the bits of ``bits``. All of them have the same hash, because Python
+        reduces numbers modulo 2**61 - 1 to hash them."""
         value: Any = 0
         for bit in range(10):
             value = zten.Tag((2**61 - 1) * (bits >> bit & 1), value)
@@ -320,7 +320,7 @@ def test_canonical_files_are_equal(tmp_path: Path, generation: Any) -> None:
 
 @contextmanager
 def repeating(change: Callable[[], object]) -> Iterator[None]:
-    """Calls a function repeatedly in another thread."""
+    """Calls ``change`` again and again in another thread, until the end of the block."""
     ended = threading.Event()
 
     def repeat() -> None:
@@ -353,8 +353,8 @@ def test_the_digest_of_a_changing_array_is_that_of_what_is_written(tmp_path: Pat
             try:
                 zten.numpy.save_file(tensors, path, **how)
             except ValueError as error:
-                # If equal arrays are stored once, their bytes are read twice, so a change between the reads is
-                # detected.
+                # The canonical form of generation 2 stores equal arrays once. Their bytes are read twice, to hash and to write them, so
+                # a change between the two reads is detected.
                 assert how == {"generation": "2", "canonical": True}
                 assert "changed while they were written" in str(error) and not path.exists()
                 continue

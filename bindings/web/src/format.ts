@@ -71,11 +71,8 @@ const readableKind = (object: Listed): string => {
   const { layout, layout_known: known } = object
   // Types of blocks have their own names.
   if (layout.startsWith('gguf.')) return layout.slice(5).toUpperCase()
-  // The layout of a tensor that is stored as several tensors: `quant.mxfp4` with 32 elements for each scale becomes `MXFP4 [32]`.
-  if (layout.startsWith('quant.')) {
-    const bits = ['quant.gptq', 'quant.packed', 'quant.mlx'].includes(layout) ? ` ${object.bits} bits` : ''
-    return `${layout.slice(6).replace('_', ' ').toUpperCase()}${bits}${object.group_size ? ` [${object.group_size}]` : ''}`
-  }
+  // A tensor that is stored as several tensors has the name that the command shows, such as `MXFP4 [32]`.
+  if (object.form) return object.form
   const type = objectType(object)
   return layout === 'dense' ? type : `${layout}${known ? '' : '?'} ${type}`
 }

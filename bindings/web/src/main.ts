@@ -155,7 +155,8 @@ const opens = async (here: Session, known: Summary) => {
   verdict.valid(name, here, known, false)
   const most = Math.min(known.totals.objects, MOST)
   while (objects.length < most) {
-    const more = await here.askJson<Listed[]>('list', [objects.length, Math.min(PAGE, most - objects.length)])
+    const answer = await here.askJson<[Listed, string | null][]>('list', [objects.length, Math.min(PAGE, most - objects.length)])
+    const more = answer.map(([object, form]) => ({ ...object, form }))
     if (here !== session || more.length === 0) return
     objects.push(...more)
   }

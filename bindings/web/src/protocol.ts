@@ -102,6 +102,8 @@ export interface Listed {
   /** For a quantized tensor: the number of bits of a code, and the number of elements that share a scale. */
   bits: number | string | null
   group_size: number | string | null
+  /** The name of the quantized form of a tensor that is stored as several tensors, such as `MXFP4 [32]`. Only objects of the list have it. */
+  form?: string | null
   components: Component[]
 }
 

@@ -111,7 +111,7 @@ fn output(call: &Call, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
             Some((args.target().to_owned(), args.output.is_none() || args.force))
         }
         Call::Patch(args) if (number, shards) == (0, 0) => {
-            args.output().map(|(path, replaces)| (path.to_owned(), replaces))
+            args.output().map(|path| (path.to_owned(), args.replaces()))
         }
         _ => None,
     }

@@ -19,6 +19,12 @@ pub enum Error {
         /// What is wrong with the answer.
         what: String,
     },
+    /// The object store denies access to a sibling file or shard (status 401 or 403). Some stores, such as S3, also answer so about an
+    /// object that does not exist, if the credentials may not list the bucket.
+    Denied {
+        /// The first location at which the object was looked for.
+        location: String,
+    },
     /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded`, so none of them was
     /// fetched.
     TooLarge {
@@ -44,6 +50,11 @@ impl fmt::Display for Error {
             Self::Answer { location, what } => {
                 write!(f, "the answer of the object store is {what}, in {}", Quoted(location))
             }
+            Self::Denied { location } => write!(
+                f,
+                "the object store has no such object, or denies access to it: {}",
+                Quoted(location)
+            ),
             Self::TooLarge { name, stored, most } => write!(
                 f,
                 "the stored size of {stored} bytes exceeds the limit decoded of {most} bytes, in {}",
@@ -62,7 +73,11 @@ impl error::Error for Error {
         match self {
             Self::Store(error) => Some(error),
             Self::File(error) => Some(error),
-            Self::Answer { .. } | Self::TooLarge { .. } | Self::OutOfMemory | Self::Unread => None,
+            Self::Answer { .. }
+            | Self::Denied { .. }
+            | Self::TooLarge { .. }
+            | Self::OutOfMemory
+            | Self::Unread => None,
         }
     }
 }

@@ -52,6 +52,8 @@ pub struct TensorObject {
     archive: Archive<zten::InMemory<[u8; 0]>>,
     /// The sibling files that hold tensors of this file, each by the name that the header of this file gives it.
     siblings: HashMap<String, ObjectVersion>,
+    /// The shards to which the store denies access, or that do not exist: the first location of each by its name in the header.
+    denied: HashMap<String, String>,
 }
 
 impl TensorObject {
@@ -109,14 +111,27 @@ impl TensorObject {
         };
         let beside = (&store, &location);
         let look = |want: Want| async move {
-            let found = find(beside.0, beside.1, &want).await?;
-            Ok::<_, Error>(found.map(|object| (want.name().to_owned(), object)))
+            let found = match find(beside.0, beside.1, &want).await {
+                Ok(found) => Ok(found),
+                // The file may be read without this shard, as without a shard that is missing.
+                Err(Error::Denied { location }) => Err(location),
+                Err(error) => return Err(error),
+            };
+            Ok::<_, Error>((want.name().to_owned(), found))
         };
         let wants = wanted(archive.manifest()).into_iter().map(Want::Shard);
         let requests: Vec<_> = wants.map(look).collect();
         let found: Vec<_> = stream::iter(requests).buffered(PARALLEL).try_collect().await?;
-        siblings.extend(found.into_iter().flatten());
-        Ok(Self { store, object, archive, siblings })
+        let mut denied = HashMap::new();
+        for (name, found) in found {
+            match found {
+                Ok(found) => siblings.extend(found.map(|object| (name, object))),
+                Err(location) => {
+                    denied.insert(name, location);
+                }
+            }
+        }
+        Ok(Self { store, object, archive, siblings, denied })
     }
 
     /// Returns the validated header: the names, shapes, dtypes and attributes of all tensors. Their content is not in it.
@@ -185,10 +200,13 @@ impl TensorObject {
         }
         let fetch = |(name, ranges): (Option<_>, Vec<Range<u64>>)| async move {
             let object = name.map_or(Some(&self.object), |name: &str| self.siblings.get(name));
-            let pieces = match object {
-                Some(object) => Some(object.pieces(&*self.store, ranges).await?),
+            let pieces = match (object, name.and_then(|name| self.denied.get(name))) {
+                (Some(object), _) => Some(object.pieces(&*self.store, ranges).await?),
+                (None, Some(location)) => {
+                    return Err(Error::Denied { location: location.clone() });
+                }
                 // The error about a missing shard comes from reading the tensor.
-                None => None,
+                (None, None) => None,
             };
             Ok::<_, Error>((name, pieces))
         };
@@ -246,13 +264,17 @@ async fn fetch_wanted(
     Ok((wanted, bytes.into()))
 }
 
-/// Looks for the file `want` beside `location`. Returns `None` if no such object exists.
+/// Looks for the file `want` at each place beside `location` where the file may be. Returns `None` if no such object exists.
+///
+/// # Errors
+/// [`Error::Denied`] if the store denies access at one place and the object is at none of the others; [`Error::Store`].
 async fn find(
     store: &Arc<dyn ObjectStore>,
     location: &Path,
     want: &Want,
 ) -> Result<Option<ObjectVersion>, Error> {
     let folder = location.parent().unwrap_or_default();
+    let mut denied = None;
     for place in want.paths() {
         let path = match place {
             ShardPath::Sibling(end) => {
@@ -264,10 +286,18 @@ async fn find(
         match store.head(&path).await {
             Ok(meta) => return Ok(Some(ObjectVersion::of_meta(meta))),
             Err(object_store::Error::NotFound { .. }) => {}
+            // S3 answers so about missing objects, so the object may still be at the next place.
+            Err(
+                object_store::Error::PermissionDenied { .. }
+                | object_store::Error::Unauthenticated { .. },
+            ) => denied = denied.or_else(|| Some(path.to_string())),
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(None)
+    match denied {
+        Some(location) => Err(Error::Denied { location }),
+        None => Ok(None),
+    }
 }
 
 /// The shards of a file of which bytes were fetched.

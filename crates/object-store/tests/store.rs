@@ -13,6 +13,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use odd::{Fault, Odd};
+use zten::shards::{ShardPath, Want, wanted};
 use zten::verify::Verifier;
 use zten::{Limits, OpenOptions, Tensor};
 use zten_object_store::{Error, TensorObject};
@@ -311,6 +312,38 @@ fn a_shard_that_is_fetched_as_a_whole_is_within_the_limit() {
                 found => assert!(is_within && found.is_ok(), "{:?}", found.err()),
             }
         }
+    });
+}
+
+/// A store that answers 403 about missing objects is read like one that answers 404: a shard is found at its second place, and a
+/// missing shard is an error only when its tensors are read, which names the object.
+#[test]
+fn a_store_may_deny_access_to_missing_objects() {
+    run(async {
+        let folder = corpus().join("v2/shards");
+        let (present, location) = stored(&folder.join("dense.zt")).await;
+        let file = TensorObject::open(present, location).await.unwrap();
+        let name = file.manifest().tensors().next().unwrap().name().to_owned();
+        let [shard] = &wanted(file.manifest())[..] else { panic!("one shard is expected") };
+        let want = Want::Shard(shard.clone());
+        let [ShardPath::Sibling(end), ShardPath::Below(blob)] = &want.paths()[..] else {
+            panic!("two places are expected")
+        };
+        let read = |own: &str| fs::read(folder.join(own)).unwrap();
+        let (store, location) = (Arc::new(Odd::default()), Path::from("a/dense.zt"));
+        store.set(Fault::DeniedIfMissing);
+        store.put(&location, read("dense.zt").into()).await.unwrap();
+        let file = TensorObject::open(store.clone(), location.clone()).await.unwrap();
+        let error = file.read(&name, content).await.unwrap_err();
+        assert!(matches!(error, Error::Denied { .. }), "{error}");
+        let expected = format!(
+            "the object store has no such object, or denies access to it: \"a/dense{end}\""
+        );
+        assert_eq!(error.to_string(), expected);
+        let second = blob.iter().fold(Path::from("a"), |path, step| path.join(*step));
+        store.put(&second, read(&format!("dense{end}")).into()).await.unwrap();
+        let file = TensorObject::open(store, location).await.unwrap();
+        assert!(!file.read(&name, content).await.unwrap().is_empty());
     });
 }
 

@@ -1,4 +1,4 @@
-//! Making patches.
+//! Making patches: comparing two models tensor by tensor, and writing what differs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -8,6 +8,7 @@ use zten::formats::profile;
 use zten::formats::write::Inexpressible;
 use zten::manifest::ElementType;
 use zten::num::u64_from_usize;
+use zten::verify::Verifier;
 use zten::write::{Change as Copied, Checksum, Copier, Encoded, Level, Sink, WriteOptions, Writer};
 use zten::{Component, DType, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_report::digests::{self, DigestLine, kind};
@@ -34,19 +35,20 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of tensors that stay as they are, under the same or another name.
+    /// The number of tensors with the same content in both models, under the same name or renamed.
     pub unchanged: u64,
     /// The number of tensors for which the patch stores changes of elements.
     pub changed: u64,
-    /// The number of changed elements in frames that store each change. Frames that are stored whole are not counted.
+    /// The number of changed elements that the patch stores as differences. Changed elements in frames that are stored whole are not
+    /// counted.
     pub elements: u64,
     /// The number of tensors that the patch stores whole: those that are added, or whose type, shape or attributes change.
     pub whole: u64,
-    /// The number of tensors that are removed.
+    /// The number of tensors of the old model that the patch removes.
     pub removed: u64,
-    /// The number of tensors that are renamed.
+    /// The number of tensors of the old model that have another name in the new one.
     pub renamed: u64,
-    /// The number of decoded bytes of all tensors of the new model.
+    /// The number of bytes of all tensors of the new model, after decoding.
     pub bytes: u64,
     /// The identity of the tensors of the old model, as `zten hash --id` prints it.
     pub base: Sha256,
@@ -54,13 +56,17 @@ pub struct Summary {
     pub result: Sha256,
 }
 
-/// Writes the patch that changes `old` into `new` to `sink`. Returns the output of the sink and a summary of the patch. Each model
-/// is read once, with two exceptions. If `new` lacks tensors of `old`, they may have been renamed, so a tensor that only `new` has
-/// is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not dense are
-/// verified before they are compared.
+/// Writes the patch that changes the model `old` into the model `new` to `sink`. Returns what the sink returns at its end, and a summary
+/// of the patch.
+///
+/// Each tensor is read once, with two exceptions. If `new` lacks tensors of `old`, these may have been renamed. So a tensor that only
+/// `new` has is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not dense are
+/// verified before they are compared. The decoded bytes of each compressed component count against the limit `decoded-total` of its model
+/// once.
 ///
 /// # Errors
-/// A model cannot be read or is not valid, the sink fails, or generation 2 of zTensor cannot hold a tensor that is added.
+/// A model cannot be read, is not valid or exceeds a limit; the sink fails; or a patch cannot hold a tensor, because generation 2 of
+/// zTensor cannot, its type or layout is not known, or it has bools other than 0 and 1.
 pub fn make<S: Sink>(
     old: &Model<'_>,
     new: &Model<'_>,
@@ -79,6 +85,7 @@ pub fn make<S: Sink>(
         summary: Summary::default(),
         level: settings.level,
         kinds: Vec::new(),
+        verifiers: [old.verifier.clone(), new.verifier.clone()],
     };
     maker.tensors(old, new)?;
     maker.finish(old, new)
@@ -89,20 +96,23 @@ struct Maker<'m, S: Sink> {
     writer: Writer<S>,
     streams: StreamWriter,
     encoder: Encoder,
-    /// The current frame of the old component, and that of the new one.
+    /// The bytes of the current frame of the old component, and those of the same frame of the new component.
     frames: [Vec<u8>; 2],
     /// The entries in a list of digests of the components read so far: of the old model, and of the new one.
     entries: [Vec<DigestLine<'m>>; 2],
     record: PatchRecord<'m>,
     summary: Summary,
     level: Level,
-    /// The type and shape of each change in the record. [`finish`](Self::finish) puts them into the record, which only borrows
-    /// text.
+    /// The type and shape of the component of each change in `record`, as a text. [`finish`](Self::finish) puts these texts into the
+    /// record, which cannot own them.
     kinds: Vec<String>,
+    /// The verifiers of the old and of the new model, from whose limit `decoded-total` the decoded bytes of each compressed component
+    /// are subtracted once. A tensor that is read twice is first read with a clone.
+    verifiers: [Verifier; 2],
 }
 
-/// Returns a digest of the roles, types, shapes and digests (`sums`) of the components of `tensor`. Tensors of equal content have
-/// the same digest whatever their names are, so that renamed tensors are found.
+/// Returns a digest of the content of `tensor`: of the roles, types, shapes and digests of its components. `sums` has the lengths and
+/// digests of the components. The name of the tensor is left out, so that renamed tensors are found by this digest.
 fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
     let mut all: Vec<_> = tensor.components().zip(sums).collect();
     all.sort_unstable_by_key(|(component, _)| component.role());
@@ -117,7 +127,7 @@ fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
 }
 
 impl<'m, S: Sink> Maker<'m, S> {
-    /// Compares all tensors, and writes what changed.
+    /// Compares all tensors of `old` with those of `new`, and writes what changed to the patch.
     fn tensors(&mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(), PatchFailure> {
         let mut left: HashMap<&str, Tensor<'m>> = HashMap::new();
         left.try_reserve(old.tensors.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
@@ -126,11 +136,11 @@ impl<'m, S: Sink> Maker<'m, S> {
         for tensor in &new.tensors {
             match left.remove(tensor.name()) {
                 Some(before) if is_same_kind(&before, tensor) => {
-                    self.compare([old, new], [before, *tensor])?;
+                    self.compare([before, *tensor])?;
                 }
                 Some(before) => {
-                    self.sum(&before, old, 0).map_err(PatchFailure::Old)?;
-                    self.whole(tensor, new)?;
+                    self.sum_of_old(&before)?;
+                    self.whole(tensor)?;
                 }
                 None => added.push(*tensor),
             }
@@ -138,27 +148,27 @@ impl<'m, S: Sink> Maker<'m, S> {
         // The tensors that are left were removed or renamed.
         let mut removed: HashMap<Sha256, VecDeque<Tensor<'m>>> = HashMap::new();
         for tensor in old.tensors.iter().filter(|tensor| left.contains_key(tensor.name())) {
-            let sums = self.sum(tensor, old, 0).map_err(PatchFailure::Old)?;
+            let sums = self.sum_of_old(tensor)?;
             removed.entry(content(tensor, &sums)).or_default().push_back(*tensor);
         }
         for tensor in added {
             if removed.is_empty() {
-                self.whole(&tensor, new)?;
+                self.whole(&tensor)?;
                 continue;
             }
-            let mut verifier = new.verifier.clone();
+            let [_, mut verifier] = self.verifiers.clone();
             let sums = sums(&mut verifier, &tensor).map_err(PatchFailure::New)?;
             let same = removed.get_mut(&content(&tensor, &sums));
             let is_same = |own: &Tensor<'_>| are_equal(&own.attributes(), &tensor.attributes());
             let same = same.filter(|own| own.front().is_some_and(is_same));
             let same = same.and_then(VecDeque::pop_front);
             let Some(same) = same else {
-                self.whole(&tensor, new)?;
+                self.whole(&tensor)?;
                 continue;
             };
             left.remove(same.name());
             self.record.renamed.push([same.name(), tensor.name()]);
-            self.note(&tensor, &sums, 1);
+            self.note(&tensor, &sums, 1).map_err(PatchFailure::New)?;
             self.summary.unchanged = self.summary.unchanged.saturating_add(1);
         }
         let is_left = |tensor: &&Tensor<'m>| left.contains_key(tensor.name());
@@ -166,10 +176,29 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(())
     }
 
-    /// Notes the digests of a `tensor` of the old (0) or new (1) model.
-    fn note(&mut self, tensor: &Tensor<'m>, sums: &[(u64, Sha256)], side: usize) {
+    /// Notes the lengths and digests `sums` of the components of a `tensor` of the old (`side` 0) or new (`side` 1) model, and
+    /// subtracts the decoded bytes from the limit `decoded-total` of this model.
+    fn note(
+        &mut self,
+        tensor: &Tensor<'m>,
+        sums: &[(u64, Sha256)],
+        side: usize,
+    ) -> Result<(), Error> {
         for (component, sum) in tensor.components().zip(sums) {
+            self.count(&component, sum.0, side)?;
             self.note_component(&component, *sum, side);
+        }
+        Ok(())
+    }
+
+    /// Subtracts `bytes`, to which `component` has decoded, from the limit `decoded-total` of the old (`side` 0) or new (`side` 1)
+    /// model. Raw components do not count, because the size of the file bounds them.
+    fn count(&mut self, component: &Component<'_>, bytes: u64, side: usize) -> Result<(), Error> {
+        match self.verifiers.get_mut(side) {
+            Some(verifier) if component.encoding().is_compressed() => {
+                verifier.count_bytes(component, bytes)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -183,24 +212,20 @@ impl<'m, S: Sink> Maker<'m, S> {
         }
     }
 
-    /// Computes and notes the digests of a `tensor` of `model`, the old (0) or new (1) one.
-    fn sum(
-        &mut self,
-        tensor: &Tensor<'m>,
-        model: &Model<'m>,
-        side: usize,
-    ) -> Result<Vec<(u64, Sha256)>, Error> {
-        let sums = sums(&mut model.verifier.clone(), tensor)?;
-        self.note(tensor, &sums, side);
+    /// Computes and notes the digests of a `tensor` of the old model.
+    fn sum_of_old(&mut self, tensor: &Tensor<'m>) -> Result<Vec<(u64, Sha256)>, PatchFailure> {
+        let [mut verifier, _] = self.verifiers.clone();
+        let sums = sums(&mut verifier, tensor).map_err(PatchFailure::Old)?;
+        self.note(tensor, &sums, 0).map_err(PatchFailure::Old)?;
         Ok(sums)
     }
 
-    /// Writes `tensor` of the new model whole.
-    fn whole(&mut self, tensor: &Tensor<'m>, new: &Model<'m>) -> Result<(), PatchFailure> {
+    /// Writes `tensor` of the new model to the patch as a whole, without differences from a tensor of the old model.
+    fn whole(&mut self, tensor: &Tensor<'m>) -> Result<(), PatchFailure> {
         let is_known = |own: Component<'_>| {
             matches!(own.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
         };
-        // The reader of a patch would not interpret these, and so not verify them.
+        // A program that reads the patch would not interpret an unknown type or layout, and so would not verify the tensor.
         let is_known = tensor.components().all(is_known)
             && (tensor.layout() != Layout::Unknown
                 || profile(tensor).map_err(PatchFailure::New)?.is_some());
@@ -240,7 +265,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         let changes = |_: &Tensor<'_>| {
             Some(Copied { name: Some(&name), content: Some(&take), ..Copied::default() })
         };
-        let copier = Copier::with_verifier(new.verifier.clone()).changes(&changes);
+        let [_, verifier] = self.verifiers.clone();
+        let copier = Copier::with_verifier(verifier).changes(&changes);
         let mut copier = copier.layouts(profile).compressed(self.level);
         let written = copier.object(tensor, &mut self.writer, None);
         written.map_err(|error| match error.kind() {
@@ -252,22 +278,19 @@ impl<'m, S: Sink> Maker<'m, S> {
         }
         let sums = hashers.into_inner().into_iter();
         let sums: Vec<_> = sums.map(|(bytes, own)| (bytes, own.finalize().into())).collect();
-        self.note(tensor, &sums, 1);
+        self.note(tensor, &sums, 1).map_err(PatchFailure::New)?;
         self.summary.whole = self.summary.whole.saturating_add(1);
         Ok(())
     }
 
-    /// Compares two tensors of the same type and shape, and writes the elements that differ.
-    fn compare(
-        &mut self,
-        models: [&Model<'m>; 2],
-        [before, after]: [Tensor<'m>; 2],
-    ) -> Result<(), PatchFailure> {
+    /// Compares the tensor `before` of the old model with the tensor `after` of the new model, which has the same name, type and shape, and
+    /// writes the elements that differ.
+    fn compare(&mut self, [before, after]: [Tensor<'m>; 2]) -> Result<(), PatchFailure> {
         // The readers of single components do not check that indices fit together.
         if !matches!(before.layout(), Layout::Dense) {
-            let [old, new] = models.map(|model| model.verifier.clone());
-            { old }.check(&before).map_err(PatchFailure::Old)?;
-            { new }.check(&after).map_err(PatchFailure::New)?;
+            let [mut old, mut new] = self.verifiers.clone();
+            old.check(&before).map_err(PatchFailure::Old)?;
+            new.check(&after).map_err(PatchFailure::New)?;
         }
         let mut is_changed = false;
         for component in after.components() {
@@ -280,7 +303,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(())
     }
 
-    /// Compares two components, writes the elements that differ, and returns whether any do.
+    /// Compares the component `old` of the old model with the component `new` of the new model, writes the elements that differ, and
+    /// returns whether any element differs.
     fn component(
         &mut self,
         old: &Component<'m>,
@@ -291,13 +315,19 @@ impl<'m, S: Sink> Maker<'m, S> {
         let mut readers =
             [old.reader().map_err(PatchFailure::Old)?, new.reader().map_err(PatchFailure::New)?];
         let before = self.streams.lengths();
-        // As long as both are equal, they have one digest.
+        // As long as both components are equal, one hasher serves both, which halves the time for models that differ little.
         let (mut common, mut hashers) = (Hasher::new(), None::<[Hasher; 2]>);
         let (mut bytes, mut unchanged) = (0_u64, 0_usize);
         loop {
             let sides = [PatchFailure::Old, PatchFailure::New];
             for ((frame, reader), side) in self.frames.iter_mut().zip(&mut readers).zip(sides) {
                 fill(reader, frame, length).map_err(side)?;
+            }
+            let read = self.frames.each_ref().map(|frame| u64_from_usize(frame.len()));
+            for (side, ((component, read), failed)) in
+                [old, new].into_iter().zip(read).zip(sides).enumerate()
+            {
+                self.count(component, read, side).map_err(failed)?;
             }
             let [old_frame, new_frame] = &self.frames;
             if old_frame.len() != new_frame.len() {
@@ -388,11 +418,8 @@ impl<'m, S: Sink> Maker<'m, S> {
     }
 }
 
-/// Returns the lengths and digests of the components of `tensor`, in the order of the manifest.
-fn sums(
-    verifier: &mut zten::verify::Verifier,
-    tensor: &Tensor<'_>,
-) -> Result<Vec<(u64, Sha256)>, Error> {
+/// Reads and verifies `tensor`, and returns the length in bytes and the SHA-256 of each of its components, in the order of the manifest.
+fn sums(verifier: &mut Verifier, tensor: &Tensor<'_>) -> Result<Vec<(u64, Sha256)>, Error> {
     let all = sum(verifier, tensor, Of::Bytes)?.into_iter();
     Ok(all.map(|own| (own.bytes.unwrap_or(0), own.sha256.unwrap_or_default())).collect())
 }
@@ -412,14 +439,16 @@ fn fill(reader: &mut zten::Reader<'_>, frame: &mut Vec<u8>, length: usize) -> Re
     Ok(())
 }
 
-/// Returns whether generation 2 of zTensor stores the indices of the sparse `tensor` in the type that they have now.
+/// Returns whether generation 2 of zTensor can store the indices of the sparse `tensor` in the type that they have: `u64` or `u32`, and
+/// the same type for all indices. Returns true for a tensor without indices.
 fn keeps_indices(tensor: &Tensor<'_>) -> bool {
     let mut indices = tensor.components().filter(Component::is_index).map(|own| own.dtype());
     let first = indices.next();
     matches!(first, None | Some(DType::U64 | DType::U32)) && indices.all(|own| Some(own) == first)
 }
 
-/// Returns whether two tensors have the same layout, type, shape, attributes and lengths, so that only elements can differ.
+/// Returns whether the tensors `old` and `new` have the same layout, type, shape, attributes and lengths, so that they can only differ in
+/// their elements.
 fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
     let is_same = |component: Component<'_>| {
         old.component(component.role()).is_some_and(|own| {
@@ -435,8 +464,8 @@ fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
         && are_equal(&old.attributes(), &new.attributes())
 }
 
-/// Returns the order of the tensors of `new` as positions in the order that a result has without this list, or `None` if both
-/// orders are the same.
+/// Returns the order of the tensors of `new`: for each of them, its position in the order that the result of the patch has if the patch
+/// gives no order. Returns `None` if both orders are the same, so that the patch needs none.
 fn order(record: &PatchRecord<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u32>> {
     let renamed: HashMap<_, _> = record.renamed.iter().map(|[old, new]| (*old, *new)).collect();
     let kept: HashMap<_, _> = new.tensors.iter().map(|own| (own.name(), false)).collect();

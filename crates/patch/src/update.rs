@@ -9,26 +9,30 @@ use crate::chain::{Chain, ResultTensor};
 use crate::content::Producer;
 use crate::failure::{PatchFailure, no_memory};
 
-/// A function that takes changed elements: the name of the tensor, an offset in it, and the bytes from this offset on.
+/// A function that writes changed elements. Its arguments are the name of the tensor, an offset in bytes from the start of the tensor's
+/// elements, and the new bytes from this offset on.
 pub type WriteFn<'w> = dyn FnMut(&str, u64, &[u8]) -> io::Result<()> + 'w;
 
-/// An update in place: it applies patches to a base that is arrays in memory. Only the elements of arrays can change.
+/// An update in place: applies a chain of patches to a base whose tensors are arrays in memory. Only the elements of arrays can change.
 ///
-/// Writing cannot be undone, so call [`check`](Self::check) first: [`write`](Self::write) then fails only if the base or a patch
-/// has changed since, or cannot be read.
+/// Writing cannot be undone, so call [`check`](Self::check) first: after it, [`write`](Self::write) fails only if the base or a patch
+/// has changed since, if one of them cannot be read, or if the function that writes the elements fails.
 #[derive(Debug)]
 pub struct ArrayUpdate<'u, 'c, 'a> {
     chain: &'u Chain<'c, 'a>,
-    /// The names of tensors that share their memory with another tensor. The memory is changed once, as that of the other tensor.
+    /// The names of tensors that are not written, because they share their memory with a tensor that is written. So the memory of
+    /// several tensors is changed once.
     twins: HashSet<&'u str>,
 }
 
 impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
-    /// Prepares to apply `chain` to its base in place. Each pair of `twins` has the names of two tensors of the base that are the
-    /// same memory. Reads no content.
+    /// Prepares to apply `chain` to its base in place, without reading elements. Each pair of `twins` has the names of two tensors of
+    /// the base that are the same memory. If more than two tensors are the same memory, the pairs connect them, in any order. A pair
+    /// with a name that no tensor has is ignored.
     ///
     /// # Errors
-    /// [`PatchFailure::Inexpressible`] if a patch adds, removes, renames or retypes a tensor, or gives two twins different elements.
+    /// [`PatchFailure::Inexpressible`] if a patch adds, removes or renames a tensor, changes its type, shape or attributes, or gives
+    /// two tensors of one memory different elements; [`PatchFailure::Old`] if memory runs out.
     pub fn new(
         chain: &'u Chain<'c, 'a>,
         twins: &[(&'u str, &'u str)],
@@ -55,20 +59,26 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
                 "the patch removes it, and arrays in place change in their elements only";
             return Err(refused(removed.name(), sentence));
         }
-        let mut second = HashSet::new();
-        second.try_reserve(twins.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
+        // For each tensor but one of those that are the same memory, the name of another tensor of that memory. A tensor may be in
+        // several pairs, on either side, so following the names leads to the one tensor that is written.
+        let mut written_as = HashMap::new();
+        written_as.try_reserve(twins.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         for (one, other) in twins {
             let (Some(first), Some(twin)) = (slots.get(*one), slots.get(*other)) else { continue };
             if !chain.are_alike(first, twin) {
                 let sentence = "it shares its memory with another tensor, to which the patch gives other elements";
                 return Err(refused(twin.name, sentence));
             }
-            second.insert(*other);
+            let (one, other) = (writer_of(&written_as, one), writer_of(&written_as, other));
+            if one != other {
+                written_as.insert(other, one);
+            }
         }
-        Ok(Self { chain, twins: second })
+        Ok(Self { chain, twins: written_as.into_keys().collect() })
     }
 
-    /// Computes the result without writing it, and compares all digests. The base is read once.
+    /// Computes the changed elements without writing them, and compares their digests, and the identity of all tensors, with those
+    /// that the patches declare. The base is read once.
     ///
     /// # Errors
     /// The errors of [`Chain::dry_run`].
@@ -76,13 +86,13 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
         self.chain.dry_run()
     }
 
-    /// Computes the elements of each tensor that changes, and passes them to `write`: the name of the tensor, an offset, and the
-    /// bytes from this offset on. The offsets of a tensor come in ascending order. `write` may change the base, because the bytes
-    /// that an element was computed from are not read again.
+    /// Computes the elements of each tensor that changes, and passes them to `write` in pieces: the name of the tensor, the offset of
+    /// the piece in bytes, and its bytes. The offsets of a tensor come in ascending order. `write` may change the memory of the base
+    /// at once, because bytes from which elements were computed are not read again.
     ///
     /// # Errors
-    /// The base or a patch has changed since [`check`](Self::check), or cannot be read, and the errors of `write`. Some tensors are
-    /// then changed, and others are not.
+    /// The base or a patch has changed since [`check`](Self::check), or cannot be read, or `write` fails. After an error, some tensors
+    /// are changed, and others are not.
     pub fn write(&self, write: &mut WriteFn<'_>) -> Result<(), PatchFailure> {
         let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
         for (number, slot) in self.chain.slots.iter().enumerate() {
@@ -102,8 +112,17 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     }
 }
 
+/// Returns the tensor that is written for all tensors that share the memory of the tensor `name`. `written_as` leads from each of the
+/// other tensors, by one or several names, to that tensor.
+fn writer_of<'u>(written_as: &HashMap<&'u str, &'u str>, mut name: &'u str) -> &'u str {
+    while let Some(next) = written_as.get(name) {
+        name = next;
+    }
+    name
+}
+
 impl Chain<'_, '_> {
-    /// Returns whether each patch gives the tensors `one` and `other` the same elements, as the digests in the patch say.
+    /// Returns whether each patch gives the tensors `one` and `other` the same elements. Compares the digests that the patches declare.
     fn are_alike(&self, one: &ResultTensor<'_>, other: &ResultTensor<'_>) -> bool {
         let steps = |slot: &ResultTensor<'_>| -> Vec<_> {
             let steps = slot.deltas.iter().map(|delta| {

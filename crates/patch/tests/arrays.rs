@@ -216,6 +216,29 @@ fn memory_of_two_tensors_changes_once() {
     }
 }
 
+/// However the pairs connect the tensors of one memory, exactly one of the tensors is written.
+#[test]
+fn memory_of_several_tensors_changes_once() {
+    let all = |bytes: [u8; 3]| {
+        ["a", "b", "c"].map(|name| (name.to_owned(), DType::U8, vec![3], bytes.to_vec()))
+    };
+    let (old, new) = (all([1, 2, 3]), all([1, 2, 9]));
+    let patch = patch(&old, &new);
+    for twins in [
+        &[("a", "b"), ("a", "c")][..],
+        &[("a", "c"), ("b", "c")],
+        &[("c", "a"), ("c", "b")],
+        &[("b", "a"), ("c", "b")],
+        &[("a", "b"), ("b", "c"), ("c", "a")],
+        &[("a", "b"), ("b", "a"), ("a", "c"), ("c", "c")],
+    ] {
+        let memory = Memory::new(&old);
+        update(&memory, &old, &patch, twins).unwrap();
+        let is_written = |own: &&Mutex<Vec<u8>>| *own.lock().unwrap() == [1, 2, 9];
+        assert_eq!(memory.0.iter().filter(is_written).count(), 1, "{twins:?}");
+    }
+}
+
 /// A source of arrays of zeros. Reading the array whose number is in the field fails, as if its connection broke.
 struct Broken(usize);
 

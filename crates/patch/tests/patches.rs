@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use zten::formats::write::WrittenFormat;
-use zten::write::{Encoded, NewObject, WriteOptions, Writer};
+use zten::write::{Encoded, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Generation, InMemory, Limits, OpenOptions};
 use zten_patch::{Chain, Model, Patch, PatchFailure, Settings, make, verify};
 
@@ -355,6 +355,52 @@ fn chunks_that_are_read_again_count_against_the_limit() {
     let Err(PatchFailure::Patch(0, error)) = failed else { panic!("{failed:?}") };
     assert_eq!(error.rule(), Some("limit-decoded-total"), "{error}");
     apply(&ordered, 64 << 20).unwrap();
+}
+
+/// Making a patch decodes each compressed component of both models, and all of these bytes together are limited, however many
+/// components there are. A tensor that is read a second time does not count twice.
+#[test]
+fn decoded_bytes_of_both_models_count_against_the_limit() {
+    const SIZE: u64 = 100_000;
+    let compressed = |names: &[&str], byte: u8| {
+        let options = WriteOptions::default().generation(Generation::V1_2);
+        let mut writer = Writer::new(Vec::new(), &options).unwrap();
+        for name in names {
+            let object = NewObject::dense(name, &[SIZE], DType::U8).compressed(Level::default());
+            let bytes = vec![byte; usize::try_from(SIZE).unwrap()];
+            writer.add_object(&object, &[("data", &bytes)]).unwrap();
+        }
+        writer.finish().unwrap()
+    };
+    let made = |old: &[u8], new: &[u8], totals: [u64; 2]| {
+        let open = |bytes: &[u8], total| {
+            let limits = Limits::default().with_decoded_total(total);
+            OpenOptions::default().limits(limits).from_bytes(bytes.to_vec()).unwrap()
+        };
+        let [old_total, new_total] = totals;
+        let (old, new) = (open(old, old_total), open(new, new_total));
+        make(&model(&old), &model(&new), Vec::new(), &Settings::default()).map(drop)
+    };
+    let old = compressed(&["a", "b", "c"], 1);
+    for (case, new) in [
+        ("equal", compressed(&["a", "b", "c"], 1)),
+        ("changed", compressed(&["a", "b", "c"], 2)),
+        ("renamed", compressed(&["d", "e", "f"], 1)),
+        ("removed and added", compressed(&["d", "e", "f"], 2)),
+    ] {
+        made(&old, &new, [3 * SIZE; 2]).unwrap();
+        for (totals, is_old) in
+            [([3 * SIZE - 1, 3 * SIZE], true), ([3 * SIZE, 3 * SIZE - 1], false)]
+        {
+            let failed = made(&old, &new, totals);
+            let error = match failed {
+                Err(PatchFailure::Old(error)) if is_old => error,
+                Err(PatchFailure::New(error)) if !is_old => error,
+                other => panic!("{case}: {other:?}"),
+            };
+            assert_eq!(error.rule(), Some("limit-decoded-total"), "{case}: {error}");
+        }
+    }
 }
 
 #[test]

@@ -72,7 +72,12 @@ fn section(text: &str, name: &str, is_config: bool) -> Profile {
         } else if let Some((key, value)) = line.split_once('=')
             && is_in
         {
-            found.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+            let value = value.trim();
+            // A setting without a value counts as missing, as an empty environment variable does. So an empty value in one file does
+            // not replace the value in the other file, and no request is signed with an empty key.
+            if !value.is_empty() {
+                found.insert(key.trim().to_ascii_lowercase(), value.to_owned());
+            }
         }
     }
     found
@@ -92,6 +97,7 @@ mod tests {
         assert_eq!(of("y", false).as_deref(), Some("3"));
         assert_eq!(of("y", true), None);
         assert_eq!(section(text, "x", true).remove("b").as_deref(), Some("c=d"));
+        assert!(section("[default]\na=\nb = \t\n", "default", true).is_empty());
     }
 
     #[test]
@@ -107,8 +113,14 @@ mod tests {
             "AWS_PROFILE" => Some("p".to_owned()),
             _ => None,
         };
-        let found = profile(&variable).unwrap();
-        assert_eq!((found["region"].as_str(), found["aws_access_key_id"].as_str()), ("r", "new"));
+        let check = || {
+            let found = profile(&variable).unwrap();
+            (found["region"].clone(), found["aws_access_key_id"].clone())
+        };
+        assert_eq!(check(), ("r".to_owned(), "new".to_owned()));
+        // An empty value does not replace that of the other file.
+        std::fs::write(at("credentials"), "[p]\naws_access_key_id=\nregion =\n").unwrap();
+        assert_eq!(check(), ("r".to_owned(), "old".to_owned()));
         assert!(profile(&|_| None).unwrap().is_empty());
     }
 }

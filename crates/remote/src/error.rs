@@ -5,7 +5,8 @@ use std::io;
 
 use crate::name::NameError;
 
-/// The reason why bytes of a remote file could not be fetched. The only values in an error that a server has sent are numbers.
+/// The reason why bytes of a remote file could not be fetched. The only values in an error that a server has sent are numbers, and the
+/// name of a region.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -73,8 +74,12 @@ pub enum RemoteError {
     RedirectScheme,
     /// The server redirects to a private, local or reserved address.
     RedirectPrivate,
-    /// The server redirects too often, to an invalid URL, or for S3, which must not redirect.
+    /// The server redirects more than five times in a row, or to an invalid URL, or it redirects a request for S3, where redirects are
+    /// not followed.
     Redirect,
+    /// The bucket in S3 is in another region than the one that the settings name, or than `us-east-1` without a setting. The text is the
+    /// region that the server names: at most 32 lower-case letters, digits and hyphens.
+    OtherRegion(String),
     /// The hub's answer does not name its commit. Without it, two answers could come from different commits of one branch.
     NoCommit,
     /// The hub's answer is of another commit than an earlier answer, or than the commit in the name.
@@ -192,7 +197,12 @@ impl fmt::Display for RemoteError {
             }
             Self::RedirectScheme => "the server redirects to another scheme",
             Self::RedirectPrivate => "the server redirects to a private or local address",
-            Self::Redirect => "the server redirects too often, or to an invalid URL",
+            Self::Redirect => {
+                "the server redirects too often, to an invalid URL, or in S3, where redirects are not followed"
+            }
+            Self::OtherRegion(region) => {
+                return write!(f, "the bucket is in the region {region}: set AWS_REGION to it");
+            }
             Self::NoCommit => {
                 "the hub does not say which commit it sends (header X-Repo-Commit): name a commit of 40 digits as the \
                  revision"

@@ -3,15 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
+use http::{Response, StatusCode};
 use rusty_s3::{Bucket, Credentials, S3Action as _, UrlStyle};
 use url::Url;
 
 use crate::credentials::{Profile, profile};
 use crate::error::RemoteError;
 use crate::name::{NameError, encoded, has_tls};
+use crate::response::single;
 
 /// The time for which a signed URL is valid. Requests take less; a signature that leaks should not work for long.
 const VALID: Duration = Duration::from_secs(15 * 60);
+
+/// The largest length in bytes of the name of a region that a server sends. The names of AWS have at most 14 bytes.
+const LONGEST_REGION: usize = 32;
 
 /// The endpoint, region and credentials of S3. Without credentials, requests are not signed, which works for public buckets.
 #[derive(Clone)]
@@ -45,10 +50,12 @@ impl S3Access {
     /// # Errors
     /// [`RemoteError::Setting`] if a setting is invalid.
     pub fn from_environment() -> Result<Self, RemoteError> {
-        Self::from_variables(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        Self::from_variables(&|name| std::env::var(name).ok())
     }
 
-    fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RemoteError> {
+    fn from_variables(given: &impl Fn(&str) -> Option<String>) -> Result<Self, RemoteError> {
+        // An empty variable counts as missing, because a shell script unsets a variable for a command by `NAME= command`.
+        let variable = &|name: &str| given(name).filter(|value| !value.is_empty());
         let profile = profile(variable).map_err(|_| RemoteError::Setting("AWS_PROFILE"))?;
         let setting = |variables: &[&str], key: &str| {
             let given = variables.iter().find_map(|name| variable(name));
@@ -63,6 +70,25 @@ impl S3Access {
         let endpoint = setting(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"], "endpoint_url");
         let endpoint = endpoint.map(|text| endpoint_url(&text)).transpose()?;
         Ok(Self { endpoint, region, credentials: credentials(variable, &profile)? })
+    }
+
+    /// Returns the region of the bucket, if `response` says that the bucket is in another region than the one that the request was
+    /// sent to. S3 then redirects without a target (301) or rejects the signature (400), and names the region in a header.
+    pub(crate) fn other_region<B>(
+        &self,
+        response: &Response<B>,
+    ) -> Result<Option<String>, RemoteError> {
+        let status = response.status();
+        if !status.is_redirection() && status != StatusCode::BAD_REQUEST {
+            return Ok(None);
+        }
+        let region = single(response.headers(), "x-amz-bucket-region")?;
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        // The region becomes a part of a message, so nothing else that a server may send is accepted.
+        let region = region.and_then(|region| region.to_str().ok()).filter(|region| {
+            (1..=LONGEST_REGION).contains(&region.len()) && region.bytes().all(fits)
+        });
+        Ok(region.filter(|region| *region != self.region).map(str::to_owned))
     }
 
     /// Returns the URL of the object `key` in `bucket`, signed if there are credentials.
@@ -130,7 +156,10 @@ fn credentials(
 
 #[cfg(test)]
 mod tests {
+    use zten_testkit::server::{Reply, Server};
+
     use super::*;
+    use crate::{RemoteFile, RemoteName, RemoteOptions};
 
     fn access(variables: &[(&str, &str)]) -> Result<S3Access, RemoteError> {
         let variable = |name: &str| {
@@ -172,6 +201,72 @@ mod tests {
     fn public_buckets_need_no_credentials() {
         let access = access(&[("AWS_ENDPOINT_URL_S3", "http://h")]).unwrap();
         assert_eq!(access.url("bucket", "k").unwrap().as_str(), "http://h/bucket/k");
+    }
+
+    #[test]
+    fn empty_settings_count_as_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        std::fs::create_dir(folder.path().join(".aws")).unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(".aws").join(name), text).unwrap();
+        };
+        write("config", "[default]\nregion =\nendpoint_url = http://h\n");
+        write("credentials", "[default]\naws_access_key_id =\naws_secret_access_key =\n");
+        let empty = [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_REGION",
+            "AWS_ENDPOINT_URL",
+            "AWS_PROFILE",
+            "AWS_CONFIG_FILE",
+        ];
+        let mut variables: Vec<_> = empty.iter().map(|name| (*name, "")).collect();
+        variables.push(("HOME", home));
+        let unsigned = access(&variables).unwrap();
+        assert_eq!(unsigned.region, "us-east-1");
+        assert_eq!(unsigned.url("bucket", "k").unwrap().as_str(), "http://h/bucket/k");
+        write(
+            "credentials",
+            "[default]\naws_access_key_id=k\naws_secret_access_key=s\naws_session_token =\n",
+        );
+        let signed = access(&variables).unwrap().url("bucket", "k").unwrap();
+        let query = signed.query().unwrap();
+        assert!(query.contains("X-Amz-Signature=") && !query.contains("Security-Token"), "{query}");
+    }
+
+    #[test]
+    fn a_bucket_in_another_region_is_named() {
+        for (status, region, expected) in [
+            (301, "eu-west-1", Some("eu-west-1")),
+            (307, "eu-west-1", Some("eu-west-1")),
+            (400, "eu-west-1", Some("eu-west-1")),
+            (301, "us-east-1", None),
+            (301, "EU west: run this", None),
+            (301, "", None),
+            (403, "eu-west-1", None),
+        ] {
+            let server = Server::start(move |_, _| {
+                Reply::status(status).with("x-amz-bucket-region", region)
+            });
+            let endpoint = format!("http://127.0.0.1:{}", server.port);
+            let options =
+                RemoteOptions::default().s3(access(&[("AWS_ENDPOINT_URL", &endpoint)]).unwrap());
+            let name = RemoteName::parse("s3://bucket/key").unwrap();
+            let error = RemoteFile::open(&name, &options).unwrap_err();
+            match (&error, expected) {
+                (RemoteError::OtherRegion(found), Some(expected)) => assert_eq!(found, expected),
+                (RemoteError::Redirect | RemoteError::Denied(403), None) => {}
+                _ => panic!("{status} {region}: {error:?}"),
+            }
+            assert_eq!(server.asked().len(), 1, "the same request would fail again");
+        }
+        let error = RemoteError::OtherRegion("eu-west-1".to_owned());
+        assert_eq!(
+            error.to_string(),
+            "the bucket is in the region eu-west-1: set AWS_REGION to it"
+        );
     }
 
     #[test]

@@ -63,6 +63,17 @@ struct Reached {
     is_own: bool,
 }
 
+/// Forgets the target of the last redirect when this value is dropped, also when the request is canceled because its time is over.
+struct ForgetMoved<'m>(&'m Mutex<Option<Target>>);
+
+impl Drop for ForgetMoved<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut moved) = self.0.lock() {
+            *moved = None;
+        }
+    }
+}
+
 /// Formats only the name of the file. Its URLs are left out, because they may hold signatures.
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,6 +138,9 @@ impl Transport {
             Location::S3 { bucket, key } => {
                 let url = self.s3.url(bucket, key)?;
                 let response = send(&self.named, &url, &Headers::of(ask)).await?;
+                if let Some(region) = self.s3.other_region(&response)? {
+                    return Err(RemoteError::OtherRegion(region));
+                }
                 return if location(&response)?.is_some() {
                     Err(RemoteError::Redirect)
                 } else {
@@ -138,11 +152,16 @@ impl Transport {
         };
         let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
         if let Some(moved) = moved {
+            // If the request fails or times out, its repetition begins at the first URL, which may redirect to another server.
+            let forget = ForgetMoved(&self.moved);
             let reached = self.follow(&first, moved, ask).await?;
             // The target of the last redirect may be a signed URL that has expired, so the request is sent to the first URL
             // again. A storage service answers 400 if the session of the signature has expired.
             let is_over = [400, 401, 403, 404, 410].contains(&reached.response.status().as_u16());
             if !is_over {
+                if !reached.response.status().is_server_error() {
+                    std::mem::forget(forget);
+                }
                 return self.checked(reached);
             }
         }
@@ -193,8 +212,10 @@ impl Transport {
             }
             let Some(next) = location(&response)? else {
                 let is_own = target.is_own;
+                // A repetition of a request that failed begins at the first URL.
+                let has_failed = response.status().is_server_error();
                 if let Ok(mut moved) = self.moved.lock() {
-                    *moved = (target.url != *first).then_some(target);
+                    *moved = (target.url != *first && !has_failed).then_some(target);
                 }
                 return Ok(Reached { response, is_own });
             };

@@ -19,8 +19,9 @@ use zten::json::value;
 use zten::json::{self, Integer, List, Schema};
 use zten::network::file_name;
 
-/// Describes an archive with some or all of its objects. The iterator over the objects is created twice, so that no list of
-/// objects is kept in memory. The path is the path of the file, if the archive has one.
+/// Returns the JSON document that describes the archive with the header `manifest`, and those of its objects that the iterator
+/// `objects` yields. The function `objects` is called again for each pass over them, so that no list of objects is kept in memory.
+/// `path` is the path of the archive's file, and `None` for an archive in memory.
 pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
     path: Option<&'a Path>,
     manifest: &'a Manifest<impl AsRef<[u8]>>,
@@ -72,7 +73,7 @@ fn left_out_note(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<&Finding> {
     manifest.findings().iter().find(|note| note.error().rule() == Some("torch-left-out"))
 }
 
-/// Describes a shard.
+/// Returns the JSON description of `shard`: its name, its size in bytes, and its digest if the header gives one.
 fn shard(shard: Shard<'_>) -> impl Serialize {
     #[derive(Serialize)]
     struct Listed<'a> {
@@ -141,39 +142,41 @@ fn fields<S: Serializer>(
     .serialize(serializer)
 }
 
-/// Returns whether zten knows the layout of `object`.
+/// Returns whether zten knows the layout of `object`: a layout of zTensor, a block type of GGUF, or a convention by which several
+/// tensors store a quantized one.
 pub fn is_known(object: &Tensor<'_>) -> bool {
     let is_known = object.layout() != Layout::Unknown || block_name(object).is_some();
     is_known || Convention::of(object).is_some()
 }
 
-/// The description of a component.
+/// The description of a component of an object, which becomes an entry of `components` in the JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub struct Component<'a> {
     /// The role of the component in the object.
     pub role: &'a str,
-    /// The type of the elements, as the file spells it.
+    /// The type of the elements, as the file spells it. For blocks of GGUF it is the ggml name of the block type, such as `Q4_K`.
     pub dtype: Cow<'a, str>,
-    /// The name of the storage type, in which the elements are stored; `None` if it is not known.
+    /// The name of the storage type, in which the elements are stored. If an unknown type is defined on top of a dtype that is known,
+    /// it is the name of that dtype. `None` if the type of storage is not known.
     pub storage: Option<&'static str>,
-    /// Whether zten knows the type.
+    /// Whether zten knows the type of the elements.
     pub dtype_known: bool,
-    /// The offset in bytes of the component in the file, or in the shard if it is in a shard.
+    /// The offset in bytes at which the component begins, in the file, or in the shard if the component is in a shard.
     #[serde(serialize_with = "json::integer")]
     pub offset: u64,
     /// The number of bytes that the component takes in the file, before decoding.
     #[serde(serialize_with = "json::integer")]
     pub length: u64,
-    /// The number of decoded bytes, if the manifest gives it.
+    /// The number of bytes of the component after decoding, or `None` if the manifest does not give it.
     #[serde(serialize_with = "json::integer_or_null")]
     pub decoded_length: Option<u64>,
     /// The encoding, such as `raw` or `zstd`, as the file spells it.
     pub encoding: &'a str,
     /// Whether zten knows the encoding.
     pub encoding_known: bool,
-    /// The name of the byte order of the stored elements.
+    /// The byte order of the stored elements: `little` or `big`.
     pub byte_order: &'static str,
-    /// The digest, if the component has one.
+    /// The digest that the manifest gives the component, or `None` if it gives none.
     pub digest: Option<Digest<'a>>,
     /// The name of the shard that contains the component, if it is in a shard.
     pub shard: Option<&'a str>,
@@ -211,12 +214,12 @@ impl<'a> Component<'a> {
     }
 }
 
-/// A digest of stored bytes.
+/// The digest of a component or of a shard, as the manifest states it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Digest<'a> {
-    /// The name of the algorithm.
+    /// The name of the digest's algorithm, such as `sha256`.
     pub algorithm: &'a str,
-    /// The whole digest, as the file spells it.
+    /// The digest as the file spells it, with the name of its algorithm.
     pub text: Cow<'a, str>,
     /// Whether zten can verify the digest.
     pub verifiable: bool,

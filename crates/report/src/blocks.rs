@@ -11,14 +11,15 @@ use zten::{DType, Layout, State, Tensor};
 pub struct Blocks {
     /// The number of bits of each element; `None` if a block contains more than the codes of its elements.
     pub bits: Option<u64>,
-    /// The number of elements that share a scale; 0 if all elements of a lane share one.
+    /// The number of elements that share a scale, or 0 if all elements of a lane (a row or column of the tensor) share a scale.
     pub size: u64,
     /// The word for these groups in messages: `groups` or `blocks`.
     called: &'static str,
 }
 
 impl Blocks {
-    /// Returns how `object` groups its elements, or `None` if it is not quantized or does not say so.
+    /// Returns how the quantized tensor `object` groups its elements. Returns `None` if the tensor is not quantized, or does not state
+    /// the size of its groups.
     pub fn of(object: &Tensor<'_>) -> Option<Self> {
         if let Ok(group) = object.quant_group() {
             let (bits, size) = (group.bits.into(), group.group_size);
@@ -53,7 +54,8 @@ impl fmt::Display for Blocks {
     }
 }
 
-/// Returns the ggml name of the block type of an object of a GGUF file, such as `Q4_K`.
+/// Returns the ggml name of the block type of `object`, such as `Q4_K`, if the object is a tensor of a GGUF file that is stored in
+/// blocks. Returns `None` for any other object.
 pub fn block_name(object: &Tensor<'_>) -> Option<String> {
     let data = object.component("data")?;
     let is_other = object.layout() == Layout::Unknown && data.generation().is_none();
@@ -75,7 +77,8 @@ fn is_dequantized(object: &Tensor<'_>) -> bool {
     Block::of_layout(object).is_some() || Convention::of(object).is_some()
 }
 
-/// Returns the id of the rule that says why an unread object is not read, and `None` for other objects.
+/// Returns the id of the rule because of which zten does not read an object with this `state`, or `None` if the state is not
+/// [`State::Unread`].
 pub fn reason(state: State) -> Option<&'static str> {
     match state {
         State::Unread(kind) => kind.row().map(zten::rules::Row::id),

@@ -22,7 +22,8 @@ pub enum Scope {
     All,
 }
 
-/// Returns the verdict on a valid file of `length` bytes, and a sentence about its contents.
+/// Returns the verdict on a valid file of `length` bytes, and a sentence about its contents: its format, the number of its tensors,
+/// and their size. `scope` says how much of the file was validated, and `canonical` whether the file has the canonical form.
 pub fn summary(
     manifest: &Manifest<impl AsRef<[u8]>>,
     scope: Scope,
@@ -63,8 +64,8 @@ pub fn summary(
     }
 }
 
-/// Returns the verdict on a valid file of another format, and a sentence about its contents. `words` is what the sentence
-/// calls the file, such as "GGUF file", `tensors` is the number of its tensors, and `bytes` the length of its data.
+/// Returns the verdict on a valid file of another format than zTensor, and a sentence about its contents. `words` is what the
+/// sentence calls the file, such as "GGUF file". `tensors` is the number of tensors in the file, and `bytes` the length of their data.
 pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> (Verdict, String) {
     let (tensors, bytes) = (counted(tensors, "tensor"), human(bytes));
     match scope {
@@ -80,7 +81,7 @@ pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> 
 pub struct Valid<'a> {
     /// A verdict for which [`Verdict::is_valid`] is true.
     pub verdict: Verdict,
-    /// The format of the file.
+    /// The name of the format of the file, as in JSON output.
     pub format: &'a str,
     /// A sentence about the contents of the file: the number of its tensors and bytes.
     pub message: &'a str,
@@ -99,11 +100,11 @@ pub fn with_notes(message: String, notes: usize) -> String {
 /// A note on a file, as a part of its [`Report`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Note<'a> {
-    /// The id of the rule.
+    /// The id of the rule that the note is about; `None` for a note without a rule.
     pub rule: Option<&'static str>,
     /// The clause of the specification that has the rule.
     pub clause: Option<String>,
-    /// The offset in bytes of what was noticed, in the file, or in the shard if `shard` is given.
+    /// The offset in bytes of what the note is about, in the file, or in the shard if `shard` names one.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
     /// The name of the object.
@@ -115,7 +116,7 @@ pub struct Note<'a> {
     /// The number of other tensors, members of an archive or offsets to which the same note applies.
     #[serde(serialize_with = "json::integer")]
     pub more: u64,
-    /// The message: the sentence about what was noticed, its rule and its location.
+    /// The message of the note: a sentence about what was noticed, followed by the rule and the location.
     pub message: String,
     /// The advice for users that belongs to the rule.
     pub advice: Option<&'static str>,
@@ -157,7 +158,7 @@ pub struct Report<'a> {
     pub rule: Option<&'static str>,
     /// The clause of the specification that has the rule.
     pub clause: Option<String>,
-    /// The offset in bytes of the fault, in the file, or in the shard if `shard` is given.
+    /// The offset in bytes of the fault, in the file, or in the shard if `shard` names one.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
     /// The name of the object.
@@ -225,13 +226,13 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Adds the notes on the file.
+    /// Returns this report with `notes`, the notes on the checked file.
     #[must_use]
     pub fn with_notes(self, notes: &'a [Finding]) -> Self {
         Self { notes: notes.iter().map(Note::new).collect(), ..self }
     }
 
-    /// Adds the name of the file.
+    /// Returns this report about the file at `path`, which becomes its key `file`.
     #[must_use]
     pub fn of_file(self, path: &'a Path) -> Self {
         Self { file: Some(file_name(path)), ..self }
@@ -243,7 +244,8 @@ fn page(finding: &Finding) -> Option<String> {
     finding.row.map(|row| page_of(row.id()))
 }
 
-/// Returns the number of stored bytes of all components. Fields share the bytes of their records, which are counted once.
+/// Returns the number of bytes that all components of an archive take in its files. Fields of records share the bytes of the records,
+/// so these bytes are counted once.
 pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
     let components = manifest.tensors().flat_map(|tensor| tensor.components());
     let owners = components.filter(|component| !component.is_field_of_records());

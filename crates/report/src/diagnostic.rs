@@ -8,7 +8,8 @@ use zten::escape::{Escaped, is_hidden};
 use zten::json::Negative;
 use zten::json::value::{ONE_NAN, nan};
 
-/// Returns the value `item` in diagnostic notation, escaped, and cut after `limit` bytes.
+/// Returns the value `item` in diagnostic notation, with hidden characters escaped. A text of more than `limit` bytes is cut, and ends
+/// in an ellipsis.
 pub fn cut(item: &Item<'_>, limit: usize) -> String {
     let mut text = Limited { text: String::new(), limit };
     // Writing fails only if the limit is reached.
@@ -36,8 +37,8 @@ impl fmt::Write for Limited {
     }
 }
 
-/// Returns whether a text can be printed between single quotes without escapes: it has double quotes, no single quotes and no
-/// hidden characters. Backslashes are allowed.
+/// Returns whether the text that consists of `pieces` is printed between single quotes without escapes. It is if the text has double
+/// quotes, but no single quotes and no hidden characters. Backslashes are allowed.
 fn is_raw<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
     let mut has_quotes = false;
     for piece in pieces {

@@ -25,10 +25,10 @@ use crate::natural;
 use crate::sums::{Sum, sorted};
 use paired::{Pair, paired};
 
-/// A tensor, and the SHA-256 of the normalized content of each of its components, in the order of the manifest.
+/// A tensor, and for each of its components, in the order of the manifest, its length and the SHA-256 of its normalized content.
 type Summed<'a> = (Tensor<'a>, &'a [Sum]);
 
-/// One of two files that are compared: its attributes, and its tensors with the sums of their components.
+/// One of two files that are compared: its attributes, and its tensors with the lengths and digests of their components.
 #[derive(Debug)]
 pub struct Side<'a> {
     generation: Option<Generation>,
@@ -37,8 +37,8 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Creates a side from the `manifest` of the file and its selected tensors, each with the sums of its components
-    /// ([`Of::Content`](crate::sums::Of::Content)) in the order of the manifest.
+    /// Creates the side of the file with this `manifest`. `tensors` are the tensors to compare, each with the digests of its
+    /// components ([`Of::Content`](crate::sums::Of::Content)) in the order of the manifest.
     pub fn new(
         manifest: &'a Manifest<impl AsRef<[u8]>>,
         tensors: impl IntoIterator<Item = (Tensor<'a>, &'a [Sum])>,
@@ -61,9 +61,9 @@ pub struct FileDifferences<'a> {
     pub attributes: Vec<AttributeChange<'a>>,
     /// The objects that differ, in the natural order of their names.
     pub objects: Vec<ObjectDifference<'a>>,
-    /// The number of objects that are equal.
+    /// The number of objects that are equal in both files.
     pub equal: u64,
-    /// The number of objects that differ by no more than the tolerance, or `None` if there is no tolerance.
+    /// The number of objects whose elements differ by no more than the tolerance. `None` until [`accept`](Self::accept) was called.
     pub within: Option<u64>,
     /// The names of the objects that were not compared, because they are unread in one of the files.
     pub unread: Vec<&'a str>,
@@ -72,17 +72,18 @@ pub struct FileDifferences<'a> {
 /// An object that is not the same in both files.
 #[derive(Debug)]
 pub struct ObjectDifference<'a> {
-    /// The name of the object in the new file, and of a removed object in the old file.
+    /// The name of the object: in the new file, or in the old file if the object was removed.
     pub name: &'a str,
     /// Whether the object was added, removed, changed or renamed.
     pub difference: Difference<'a>,
-    /// What differs, if the object is in both files.
+    /// What differs between the two files. Of a renamed object only attributes can differ, and of an added or removed object nothing is
+    /// compared.
     pub changes: Changes<'a>,
-    /// The object in the old and in the new file, if its name is in both.
+    /// The object in the old file, and the object in the new file. `None` unless the object is [`Difference::Changed`].
     pub both: Option<[Tensor<'a>; 2]>,
 }
 
-/// The change of an object.
+/// What happened to an object between the old file and the new one.
 #[derive(Clone, Copy, Debug)]
 pub enum Difference<'a> {
     /// The object is only in the new file.
@@ -96,15 +97,16 @@ pub enum Difference<'a> {
 }
 
 impl ObjectDifference<'_> {
-    /// Returns whether [`measure`](Self::measure) has elements to compare: the object is in both files and its content differs. With
-    /// a tolerance, elements whose dtype or layout differs are compared, too, because the tolerance may accept their values.
+    /// Returns whether [`measure`](Self::measure) has elements to compare: the object is in both files, and the content of a component
+    /// differs. With a `tolerance`, every changed object has, because the tolerance may accept values of another dtype or layout.
     pub fn has_elements(&self, tolerance: Option<Tolerance>) -> bool {
         let is_changed = matches!(self.difference, Difference::Changed);
         self.changes.has_content() || is_changed && tolerance.is_some()
     }
 
-    /// Compares the elements of the object, which are read from `files`: the old and the new file. Without a `tolerance` every difference
-    /// counts.
+    /// Compares the elements of a changed object, which are read from `files` (the old and the new file), and notes in `changes` how
+    /// many differ and by how much. With a `tolerance`, also counts the elements that differ by more than the tolerance. Does nothing
+    /// for an object that is not in both files under its name.
     ///
     /// # Errors
     /// The index (0 or 1) of the file that cannot be read, and the error.
@@ -124,7 +126,7 @@ impl ObjectDifference<'_> {
 }
 
 impl FileDifferences<'_> {
-    /// Returns whether there is no difference among the objects that were compared.
+    /// Returns whether no difference was found in the attributes of the files and the objects that were compared.
     pub fn is_equal(&self) -> bool {
         self.attributes.is_empty() && self.objects.is_empty()
     }
@@ -140,12 +142,14 @@ impl FileDifferences<'_> {
     }
 }
 
-/// Returns whether a component of `summed` has no sum, so that the tensor is neither equal to another tensor nor different.
+/// Returns whether a component of the tensor has no digest because it cannot be read. Such a tensor cannot be called equal to
+/// another tensor, or different.
 fn is_unread((_, sums): &Summed<'_>) -> bool {
     sums.iter().any(|sum| sum.sha256.is_none())
 }
 
-/// Returns a hash of the components of a tensor: roles, types and content, without the tensor's name and attributes.
+/// Returns a SHA-256 of the roles, types, shapes and content of the components of a tensor. The name and the attributes of the tensor
+/// are left out, so that renamed tensors are found by this digest.
 fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for (component, sum) in sorted(tensor, sums) {
@@ -157,8 +161,8 @@ fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Finds the differences of the tensors of two files by their sums. The attributes of the files are compared only if
-/// `with_attributes` is true. The elements are not compared: see [`ObjectDifference::measure`].
+/// Finds the differences between the tensors of two files by the digests of their components. The attributes of the files themselves
+/// are compared only if `with_attributes` is true. Single elements are not compared: see [`ObjectDifference::measure`].
 pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> FileDifferences<'_> {
     let compared = old.has_attributes() && new.has_attributes();
     let attributes =

@@ -16,25 +16,26 @@ use zten::finding::{Finding, Verdict};
 
 /// The first line of a list of digests, as `zten hash` writes it.
 pub const HEADER: &str = "# zten digests 1";
-/// The text with which the first line of a list of digests begins in all versions of the form.
+/// The text with which the first line of a list of digests begins, whatever version of the format the list has.
 pub const MAGIC: &str = "# zten digests ";
 
-/// The number of files that an error message lists, at most.
+/// The largest number of files of a list that an error message names.
 const NAMED: usize = 8;
 
 /// A SHA-256 digest.
 pub type Sha256 = [u8; 32];
 
-/// The entry of one component in a list of digests. `Display` writes its line.
+/// The entry of one component in a list of digests. `Display` writes the entry as a line of the list, without the line break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestLine<'a> {
     /// The name of the tensor.
     pub name: Cow<'a, str>,
     /// The role of the component.
     pub role: Cow<'a, str>,
-    /// The type and the shape, as [`kind`] returns them; empty if they are not compared.
+    /// The type of the elements and the shape of the tensor, as [`kind`] returns them. Empty in an entry of a list if files may have any
+    /// type and shape.
     pub kind: Cow<'a, str>,
-    /// The number of decoded bytes of the component; `None` if it is not known or not compared.
+    /// The number of decoded bytes of the component. `None` if it is not known, or, in an entry of a list, if it is not compared.
     pub bytes: Option<u64>,
     /// The digest of the decoded, little-endian bytes; `None` if they could not be read.
     pub sha256: Option<Sha256>,
@@ -94,7 +95,8 @@ pub fn is_blocks(layout: &str) -> bool {
     layout.starts_with("gguf.")
 }
 
-/// Returns a name in a type description: as it is, or between quotes if it contains characters that have a meaning there.
+/// Returns the name `text` as it appears in the text of [`kind`]: unchanged, or between quotes and escaped if it is empty or has
+/// characters other than ASCII letters, digits and `_.-/`.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
     if !text.is_empty() && text.chars().all(plain) {
@@ -109,15 +111,16 @@ fn word(text: &str) -> String {
 pub struct Digests(Vec<DigestLine<'static>>);
 
 impl Digests {
-    /// Parses `list`. Memory is a small multiple of the length of `list`.
+    /// Parses `list`, the bytes of a list of digests of one file. Takes memory of a small multiple of the length of `list`.
     ///
     /// # Errors
-    /// A sentence about the first error, with its line.
+    /// A sentence about the first error in the list, with the number of its line, or about two entries of one component.
     pub fn parse(list: &[u8]) -> Result<Self, String> {
         Self::parse_from(list, 0)
     }
 
-    /// Parses a list that follows `before` other lines. Errors count lines from the first of these lines.
+    /// Parses a list that is a part of a longer text. `before` is the number of lines of the text before this part, so that errors give
+    /// the line in the whole text.
     fn parse_from(list: &[u8], before: usize) -> Result<Self, String> {
         let bad = |line: usize, what: &str| {
             Err(format!("{what}, in line {}", line.saturating_add(before)))
@@ -159,10 +162,10 @@ impl Digests {
         Self::new(entries)
     }
 
-    /// Creates a list of entries, which may be in any order.
+    /// Creates a list of digests from `entries`, which may be in any order.
     ///
     /// # Errors
-    /// A sentence about a component with two entries.
+    /// A sentence that names a component with two entries.
     pub fn new(mut entries: Vec<DigestLine<'static>>) -> Result<Self, String> {
         entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
         let twice =
@@ -180,7 +183,8 @@ impl Digests {
         &self.0
     }
 
-    /// Compares `found`, computed from a component of a file, with its entry in this list. Returns `None` if they agree.
+    /// Compares `found`, the entry that was computed from a component of a file, with the entry of this component in the list. Returns
+    /// `None` if both entries agree. An empty type or a missing length in the list agrees with any.
     pub fn compare(&self, found: &DigestLine<'_>) -> Option<Difference> {
         let at = self.0.binary_search_by(|entry| entry.key().cmp(&found.key()));
         let Some(listed) = at.ok().and_then(|at| self.0.get(at)) else {
@@ -229,10 +233,10 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// All differences.
+    /// All three differences, in the order in which the catalog of rules lists their rules.
     pub const ALL: [Self; 3] = [Self::Changed, Self::Missing, Self::Added];
 
-    /// Returns the word for this difference in output.
+    /// Returns the word for this difference in output: `changed`, `missing` or `added`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -251,7 +255,7 @@ impl Difference {
     }
 }
 
-/// The error for a component that differs from a list which the caller requires.
+/// The error that a component of a file differs from the list of digests that the caller requires the file to match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// How the component differs from the list.
@@ -269,7 +273,7 @@ impl Mismatch {
         Self { difference, name: name.to_owned(), role: role.to_owned() }
     }
 
-    /// Returns the error as a finding.
+    /// Returns the finding about this mismatch, with the rule of its difference, the tensor and the component.
     pub fn finding(&self) -> Finding {
         let row = self.difference.row();
         let mut finding = Finding::new(Verdict::Invalid, row.broken().to_owned());
@@ -294,8 +298,8 @@ impl From<Mismatch> for zten::Error {
     }
 }
 
-/// Returns the texts of a rule on lists of digests. `holds` is a sentence about every file that matches its list, and `broken`
-/// is the message for a file that does not.
+/// Returns the texts of a rule about lists of digests. `holds` is the requirement as a sentence that is true of every file that obeys
+/// the rule. `broken` is the message for a file that breaks it. All of these rules have the same source, scope and advice.
 const fn texts(holds: &'static str, broken: &'static str) -> Texts {
     Texts {
         holds,
@@ -338,23 +342,23 @@ static ADDED: Row = Row::new(
     },
 );
 
-/// Writes a digest as 64 hexadecimal digits in lower case.
+/// Returns the digest `sum` as 64 hexadecimal digits in lower case.
 pub fn hex(sum: &Sha256) -> String {
     hex_digits(sum)
 }
 
-/// Writes bytes in hexadecimal digits, in lower case.
+/// Returns the bytes `sum` as text: two hexadecimal digits in lower case for each byte.
 pub(crate) fn hex_digits(sum: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
     sum.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Parses a SHA-256 digest of 64 hexadecimal digits in lower case.
+/// Parses a SHA-256 digest that is written as 64 hexadecimal digits in lower case. Returns `None` for any other text.
 pub fn parse_sha256(hex: &str) -> Option<Sha256> {
     parse_hex(hex)
 }
 
-/// Parses `N` bytes, each written as two hexadecimal digits in lower case.
+/// Parses `N` bytes, each written as two hexadecimal digits in lower case. Returns `None` if `hex` has another length or other characters.
 pub(crate) fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
@@ -368,17 +372,18 @@ pub(crate) fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// The digests of one or more files, as `zten hash` prints them. The list is divided into one part for each file once, so that
-/// comparing many files with it takes time linear in their number.
+/// The lists of digests of one or more files, one after another in one text, as `zten hash` prints them. The text is divided into the
+/// parts of the files only once, so that comparing many files takes time linear in the number of files.
 #[derive(Debug)]
 pub struct DigestLists {
     text: Vec<u8>,
     parts: Vec<FileDigests>,
-    /// For each path that a part has, the index of its first part in `parts`; `None` if two of its parts differ.
+    /// For each path of a file, the index in `parts` of the first part with the digests of this file. `None` if two parts of the same
+    /// path differ.
     by_path: HashMap<String, Option<usize>>,
 }
 
-/// The part of a [`DigestLists`] that has the digests of one file. `bytes` is its range in the text of the lists.
+/// The part of a [`DigestLists`] that has the digests of one file. `bytes` is the range of the part in the text, in bytes.
 #[derive(Debug)]
 struct FileDigests {
     bytes: Range<usize>,
@@ -416,8 +421,8 @@ impl DigestLists {
         lists
     }
 
-    /// Returns the paths of the files in the list, in their order and each once. Returns no paths if the list names no file, as the
-    /// list of a single file does.
+    /// Returns the paths of the files whose digests the text has, in the order of the text and each path once. Returns no paths if no
+    /// part of the text has a path: the list of a single file may be without one.
     ///
     /// # Errors
     /// Only some parts of the list have a path, or a path is not Unicode text, which a list shows with escapes that cannot be undone.
@@ -448,12 +453,12 @@ impl DigestLists {
         self.by_path.contains_key(file)
     }
 
-    /// Parses the digests of one file. `file` is the path of the file as `zten hash` shows it. If the list is of a single file,
-    /// its path does not matter.
+    /// Parses the digests of the file whose path is `file`, as `zten hash` shows the path. If the text has the digests of a single file,
+    /// they are parsed for any `file`.
     ///
     /// # Errors
-    /// The errors of [`Digests::parse`]. The list is of several files, and has no part for `file`, or several parts that
-    /// differ.
+    /// The errors of [`Digests::parse`]. Also a sentence that the text has the digests of several files, but none for `file`, or two
+    /// parts for it that differ.
     pub fn of(&self, file: &str) -> Result<Digests, String> {
         // If somebody concatenated lists of single files, no part has a path. All of them are then parsed as one list, so that
         // the error is about the line with which the second list begins.
@@ -471,7 +476,7 @@ impl DigestLists {
         Digests::parse_from(self.bytes(part), part.lines)
     }
 
-    /// Returns the bytes of `part`.
+    /// Returns the bytes of the text that belong to `part`.
     fn bytes(&self, part: &FileDigests) -> &[u8] {
         self.text.get(part.bytes.clone()).unwrap_or_default()
     }

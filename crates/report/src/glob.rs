@@ -27,14 +27,14 @@ enum Token {
     Char(char),
     /// Matches one character in any of the `ranges`, or in none of them if `negated`. A range includes both ends.
     Set { ranges: Vec<(char, char)>, negated: bool },
-    /// Matches the decimal digits of a number from the first to the second one, both included, without leading zeros.
+    /// Matches a decimal number without leading zeros that is at least the first field and at most the second field.
     Number(u64, u64),
-    /// Matches no character. The match continues at any of the tokens with these indices.
+    /// Matches the empty text. The match continues at any of the tokens of the pattern with these indices.
     Either(Vec<usize>),
 }
 
 impl Token {
-    /// Returns whether the token matches exactly the character `own`.
+    /// Returns whether the token matches the single character `own`. Tokens that can match longer or empty texts return false.
     fn matches(&self, own: char) -> bool {
         match self {
             Self::Any => true,
@@ -46,8 +46,8 @@ impl Token {
         }
     }
 
-    /// Parses a set in `rest`, the text after its opening bracket. Returns the set and the text after it, or `None` if the set
-    /// is not closed. A closing bracket as the first character of a set matches itself.
+    /// Parses a set of characters. `rest` is the text of the pattern after the opening bracket. Returns the set and the text after its
+    /// closing bracket, or `None` if the set is not closed. A closing bracket as the first character of the set matches itself.
     fn set(rest: &str) -> Option<(Self, &str)> {
         let (rest, negated) = match rest.strip_prefix(['!', '^']) {
             Some(rest) => (rest, true),
@@ -79,9 +79,9 @@ impl Token {
 
 /// A brace that is open while a pattern is parsed.
 struct Brace {
-    /// The index of the token of the opening brace.
+    /// The index of the token of the opening brace in the list of tokens.
     open: usize,
-    /// The indices of the tokens of the commas in the brace.
+    /// The indices of the tokens of the commas that separate the alternatives of this brace.
     commas: Vec<usize>,
 }
 
@@ -146,8 +146,8 @@ struct Active {
     tokens: Vec<usize>,
     /// For each token of the pattern, the last step in which the token was added, or 0. Each character of a name is a step.
     steps: Vec<usize>,
-    /// The tokens that [`add`](Self::add) still has to look at. The list is empty between calls, and kept because allocating a new one
-    /// for each character would take half of the time.
+    /// The indices of the tokens that [`add`](Self::add) still has to look at. The list is empty between calls. It is kept, because
+    /// allocating a new list for each character would take half of the time of a match.
     rest: Vec<usize>,
 }
 
@@ -187,7 +187,7 @@ pub fn literal(name: &str) -> String {
 }
 
 impl Glob {
-    /// Parses a pattern. Every text is a valid pattern.
+    /// Parses `pattern`. Every text is a valid pattern, because a character without a special meaning matches itself.
     pub fn new(pattern: &str) -> Self {
         let (mut tokens, mut chars) = (Vec::new(), pattern.chars());
         let mut braces: Vec<Brace> = Vec::new();
@@ -233,7 +233,8 @@ impl Glob {
         Self(tokens)
     }
 
-    /// Returns whether the pattern matches the whole `name`. The time is at most proportional to the product of their lengths.
+    /// Returns whether the pattern matches the whole `name`. Takes time at most proportional to the length of the pattern times the
+    /// length of the name.
     pub fn matches(&self, name: &str) -> bool {
         let Self(all) = self;
         let end = all.len();

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::escape;
@@ -40,7 +40,7 @@ impl PartFormat {
     }
 }
 
-/// The largest number of bytes of all records. The records of an index of the largest allowed length take fewer bytes.
+/// The largest length in bytes of the records of all tensors together. An index of the largest allowed length needs less.
 const MOST: usize = 128 << 20;
 
 /// The parsed contents of an index file (`.index.json`).
@@ -49,18 +49,19 @@ pub(super) struct IndexHeader {
     pub(super) weights: Weights,
     /// The format of all files that the index names; `None` if it names no files.
     pub(super) part_format: Option<PartFormat>,
-    /// The value of `total_size`, the length of all tensors or files in bytes.
+    /// The value of `total_size` in the metadata, the length in bytes of all tensors or of all files; `None` if the key is
+    /// missing.
     pub(super) total_size: Option<Count>,
-    /// The value of `total_parameters`, the number of elements of all tensors.
+    /// The value of `total_parameters` in the metadata, the number of elements of all tensors; `None` if the key is missing.
     pub(super) total_parameters: Option<Count>,
-    /// The entries of the metadata, without `total_size`.
+    /// The entries of `metadata` as attributes, except `total_size`.
     pub(super) metadata: Map,
     /// The first key of the index that is neither `metadata` nor `weight_map`, and the number of such keys.
     pub(super) unknown_keys: Option<(String, u64)>,
 }
 
-/// The value of `total_size` or `total_parameters` in the metadata of an index. A wrong value is no error, because programs that load
-/// the files do not use it.
+/// The value of `total_size` or `total_parameters` in the metadata of an index. A wrong value is not an error but a note,
+/// because programs that load the files do not use the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     /// A whole number.
@@ -70,7 +71,8 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// Reads the JSON `text` as a number. Some writers store numbers as floats, such as 1.23e10.
+    /// Parses `text`, a JSON value, as a whole number. Floats such as 1.23e10 are accepted, because some writers store
+    /// numbers so.
     fn of(text: &str) -> Self {
         if let Ok(number) = text.parse() {
             return Self::Number(number);
@@ -85,9 +87,10 @@ impl Count {
 }
 
 impl IndexHeader {
-    /// Parses an index, and checks that all keys are unique.
+    /// Parses `bytes`, the JSON text of an index, and checks that the keys of each map in it are unique.
     pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
-        let mut reading = Reading { limits, header: Self::default(), rejection: None };
+        let (rejection, unknown_keys) = (None, Map::default());
+        let mut reading = Reading { limits, header: Self::default(), rejection, unknown_keys };
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let parsed = Top(&mut reading).deserialize(&mut json).and_then(|()| json.end());
         if let Err(error) = parsed {
@@ -103,18 +106,26 @@ impl IndexHeader {
                 .or_at(at));
         }
         let mut header = reading.header;
+        reading.unknown_keys.check_unique(duplicate_key)?;
         header.metadata.check_unique(|key| duplicate_key(key).about("metadata"))?;
         header.weights.put_in_order()?;
         Ok(header)
     }
 }
 
-/// Returns the error for the duplicate key `key`.
+/// Returns the error for the key `key` that occurs twice in one map of the index.
 fn duplicate_key(key: &str) -> FormatError {
     FormatError::violation(
         Rule::IndexDuplicateKey,
         format!("duplicate key {}", escape::quoted(key)),
     )
+}
+
+/// Returns the error for the key `duplicate` that occurs twice in one map within the value of `key`, a key of the metadata.
+pub(super) fn duplicate_key_in(key: &str, duplicate: &str) -> FormatError {
+    let (key, duplicate) = (escape::quoted(key), escape::quoted(duplicate));
+    let sentence = format!("duplicate key {duplicate} in the value of {key}");
+    FormatError::violation(Rule::IndexDuplicateKey, sentence).about("metadata")
 }
 
 /// The map `weight_map` of an index: which file contains each tensor.
@@ -124,7 +135,7 @@ pub(super) struct Weights {
     records: Vec<u8>,
     /// The offset in `records`, in bytes, of each tensor's record, sorted by the names of the tensors.
     starts: Vec<u32>,
-    /// The number of each file, by its name.
+    /// The files that the index names, in the form of a map from the name of a file to its number.
     files: OrderedMap<String, usize>,
     /// The number of tensors in each file, by the number of the file.
     counts: Vec<usize>,
@@ -227,21 +238,23 @@ struct Reading<'l> {
     header: IndexHeader,
     /// The error that ended parsing; `None` if the JSON parser reports the error itself.
     rejection: Option<FormatError>,
+    /// The keys of the index that are neither `metadata` nor `weight_map`, to find duplicates. The values are null.
+    unknown_keys: Map,
 }
 
 impl Reading<'_> {
-    /// Stores `error`, and returns an error that ends the JSON parser.
+    /// Stores `error`, the error for the caller, and returns an error of the JSON parser, which makes the parser stop.
     fn reject<E: serde::de::Error>(&mut self, error: FormatError) -> E {
         self.rejection = Some(error);
         E::custom("rejected")
     }
 }
 
-/// A parser for the outermost map.
+/// A JSON parser for the outermost map of an index.
 struct Top<'r, 'l>(&'r mut Reading<'l>);
-/// A parser for the map `metadata`.
+/// A JSON parser for the map `metadata` of an index.
 struct Metadata<'r, 'l>(&'r mut Reading<'l>);
-/// A parser for the map `weight_map`.
+/// A JSON parser for the map `weight_map` of an index.
 struct WeightMap<'r, 'l>(&'r mut Reading<'l>);
 
 macro_rules! maps {
@@ -282,8 +295,12 @@ impl Top<'_, '_> {
                 "metadata" => core::mem::replace(&mut metadata, true),
                 "weight_map" => core::mem::replace(&mut weights, true),
                 _ => {
-                    // `IgnoredAny` skips the value without recursion.
-                    map.next_value::<IgnoredAny>()?;
+                    // `RawValue` finds the end of the value without recursion, so nested values cannot exhaust the stack.
+                    let value = map.next_value::<&RawValue>()?.get();
+                    let unique = json_text::check_unique(value, duplicate_key);
+                    unique.map_err(|error| self.0.reject(error.about(&key)))?;
+                    let pushed = self.0.unknown_keys.put(&key, |out| Ok(out.null()?));
+                    pushed.map_err(|error| self.0.reject(error))?;
                     let (_, count) = self.0.header.unknown_keys.get_or_insert((key, 0));
                     *count = count.saturating_add(1);
                     continue;
@@ -314,6 +331,8 @@ impl Metadata<'_, '_> {
             // Parsing as `RawValue` finds the end of the value without recursion, so nested values cannot exhaust the stack.
             // `json_text::put` converts the value, also without recursion.
             let value = map.next_value::<&RawValue>()?.get();
+            let unique = json_text::check_unique(value, |twice| duplicate_key_in(&key, twice));
+            unique.map_err(|error| reading.reject(error))?;
             if key == TOTAL_SIZE {
                 if reading.header.total_size.replace(Count::of(value)).is_some() {
                     return Err(reading.reject(duplicate_key(&key).about("metadata")));
@@ -345,8 +364,8 @@ impl WeightMap<'_, '_> {
     }
 }
 
-/// Returns the rule and the name of the format of a file called `name`, if it is one that zten does not read: `transformers` also
-/// writes indices of files of Keras and of Flax.
+/// Returns the rule and the name of the format of a file called `name`, if the suffix is that of a format that zten does not
+/// read. The library `transformers` also writes indices of files of Keras and of Flax.
 fn unread_format(name: &str) -> Option<(Rule, &'static str)> {
     match name.rsplit_once('.')?.1 {
         "h5" => Some((Rule::FormatHdf5, "Keras in HDF5")),
@@ -356,7 +375,8 @@ fn unread_format(name: &str) -> Option<(Rule, &'static str)> {
 }
 
 impl IndexHeader {
-    /// Adds the tensor `name` in the file `file`. All files must have one format.
+    /// Adds an entry of `weight_map`: the tensor `name` is in the file `file`. Checks the name of the file, and that all
+    /// files have one format.
     fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
         let number = if let Some(number) = self.weights.file(file) {
             number

@@ -110,7 +110,19 @@ pub(super) fn by_magic(start: &[u8], length: u64) -> Option<Content> {
     is_zlib(start).then_some(Content::Named(Rule::FormatZlib))
 }
 
-/// Returns the little-endian number of four bytes at `offset` of `start`, or `None` if `start` ends before.
+/// Returns whether a file that begins with `start` was added to a folder by macOS or Windows. A `Thumbs.db` begins as all
+/// compound files of Microsoft do, so its `name` must fit, too.
+pub(super) fn is_os_metadata(start: &[u8], name: FileName<'_>) -> bool {
+    let is_named = |wanted: &str| name.bytes().eq_ignore_ascii_case(wanted.as_bytes());
+    // A `.DS_Store`.
+    start.starts_with(b"\0\0\0\x01Bud1")
+        // An AppleDouble file, version 1 or 2: the attributes of the file NAME are in `._NAME`.
+        || start.starts_with(b"\0\x05\x16\x07\0\x01\0\0")
+        || start.starts_with(b"\0\x05\x16\x07\0\x02\0\0")
+        || start.starts_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+            && (is_named("Thumbs.db") || is_named("ehthumbs.db"))
+}
+
 fn bytes_u32(start: &[u8], offset: usize) -> Option<u64> {
     let bytes = start.get(offset..)?.first_chunk::<4>()?;
     Some(u32::from_le_bytes(*bytes).into())

@@ -130,8 +130,13 @@ impl Recognition {
     /// # Errors
     /// Name and content disagree, or the content is of two formats.
     pub fn check_name<'n>(&self, name: impl Into<FileName<'n>>) -> Result<(), Error> {
-        if let Some(claim) = Claim::of(name.into())
+        let name = name.into();
+        // macOS names the file with the attributes of `model.pt` `._model.pt`, so the suffix of that file claims nothing.
+        let is_apple_double = self.kind == Recognized::Other(OtherKind::OsMetadata)
+            && name.bytes().starts_with(b"._");
+        if let Some(claim) = Claim::of(name)
             && !claim.allows(self.kind)
+            && !is_apple_double
         {
             let (claimed, rule) = (claim.description(), Rule::FormatName);
             let content = self.description();

@@ -268,6 +268,8 @@ fn files_without_tensors_are_recognized_by_kind() {
     let webp = b"RIFF\x10\0\0\0WEBPVP8 ";
     let wave = b"RIFF\x10\0\0\0WAVEfmt ";
     let piece = b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\n\x08";
+    let apple_double = b"\0\x05\x16\x07\0\x02\0\0Mac OS X        \0\x02\0\0\0\x09";
+    let compound = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0";
     let mut pe = vec![0; 256];
     pe[..2].copy_from_slice(b"MZ");
     pe[0x3c] = 0x80;
@@ -305,6 +307,12 @@ fn files_without_tensors_are_recognized_by_kind() {
             "x",
             Recognized::Other(OtherKind::TensorProto),
         ),
+        (b"\0\0\0\x01Bud1\0\0\x10\0", ".DS_Store", Recognized::Other(OtherKind::OsMetadata)),
+        (apple_double, "._a.safetensors", Recognized::Other(OtherKind::OsMetadata)),
+        (apple_double, "._a.pt", Recognized::Other(OtherKind::OsMetadata)),
+        (apple_double, "._a.safetensors.index.json", Recognized::Other(OtherKind::OsMetadata)),
+        (compound, "Thumbs.db", Recognized::Other(OtherKind::OsMetadata)),
+        (compound, "report.doc", Recognized::Unknown),
         (b"\x7fELF\x02\x01\x01\0", "a.so", Recognized::Executable(Executable::Elf)),
         (&pe, "a.dll", Recognized::Executable(Executable::Pe)),
         (b"\xcf\xfa\xed\xfe\x0c\0\0\x01", "a", Recognized::Executable(Executable::MachO)),

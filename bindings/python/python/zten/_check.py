@@ -1,4 +1,4 @@
-"""Checking files."""
+"""The functions that check files, and the reports that they return."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Report:
         return self.message if self.file is None else f"{self.file}: {self.message}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fields as a dictionary, by their names."""
+        """Returns the fields of this report as a dictionary, by their names, in which notes are dictionaries too."""
         return asdict(self)
 
 
@@ -172,7 +172,7 @@ def check(
     if sandbox:
         if not is_path(source):
             raise TypeError(f"source is {type(source).__name__}, expected a path: the sandbox opens files by their paths")
-        # Raises the exceptions for wrong options.
+        # Checking no files raises the exceptions for wrong options, before a process is started.
         _zten.check_batch([], how, manifest_only, 1)
         found = _sandbox.check([os.fsdecode(source)], how, manifest_only, None)[0]
     else:
@@ -223,7 +223,7 @@ def check_batch(
     given = jobs if sandbox else threads
     workers = (os.cpu_count() or 1) if given is None else max(given, 1)
     if sandbox:
-        # Raises the exceptions for wrong options.
+        # Checking no files raises the exceptions for wrong options, before a process is started.
         _zten.check_batch([], how, manifest_only, 1)
         found = _sandbox.check(files, how, manifest_only, workers)
     else:

@@ -69,7 +69,7 @@ class Component:
         """Returns the content: decoded, little-endian, and verified by its digest.
 
         Raises:
-            Invalid, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
         """
         return self._file._reader.read_bytes(*self._place)
 
@@ -103,7 +103,8 @@ class Component:
         return content.view(dtype)
 
     def _opaque_dtype(self, name: str) -> np.dtype[Any]:
-        """Returns the NumPy dtype of opaque elements, for the object ``name``."""
+        """Returns the NumPy dtype of this component, whose elements are opaque: a dtype that only NumPy interprets. ``name`` is the name
+        of its object, for the message of an error."""
         if self._opaque is None:
             assert self._opaque_size is not None
             self._opaque = _types.opaque_dtype(self.dtype, self._opaque_size, name, self._file._reader)
@@ -114,14 +115,15 @@ class Component:
         return unserved(sentence, name, rule, component=self.role, file=self._file._reader.path)
 
     def _admit(self) -> None:
-        """Raises the error of a component that exceeds the limit ``decoded``, before memory is allocated for its content."""
+        """Raises :class:`zten.LimitExceeded` if decoding this component would exceed the limit ``decoded``. It is called before memory is
+        allocated for the content."""
         if self.encoding == "raw" or self.nbytes is None:
             return
         if self.nbytes > self._file._reader.decoded_limits[0]:
             self._file._reader.verify_object(self._place[0])
 
     def _raw(self) -> Bytes:
-        """Returns the content, decoded and verified, as a new array of bytes."""
+        """Reads, decodes and verifies the component, and returns its content as a new, writable array of bytes."""
         if self.nbytes is None:
             return np.frombuffer(bytearray(self.tobytes()), np.uint8)
         content = self._room(self.nbytes)
@@ -129,7 +131,11 @@ class Component:
         return content
 
     def _room(self, nbytes: int) -> Bytes:
-        """Allocates memory for the content, after the limits have been checked."""
+        """Checks the limit ``decoded``, and then allocates memory for ``nbytes`` bytes of content.
+
+        Raises:
+            LimitExceeded: the component exceeds the limit, or there is no memory for it.
+        """
         self._admit()
         try:
             return np.empty(nbytes, np.uint8)
@@ -140,20 +146,26 @@ class Component:
 
 
 def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
-    """Converts the new ``array`` for ``np.asarray``. It was just read, so it is copied only if the dtype differs."""
+    """Returns ``array``, which was just read and which nothing else refers to, as ``__array__`` has to return it: converted to ``dtype``
+    unless it is None. The array is copied only if its dtype differs.
+
+    Raises:
+        ValueError: ``copy`` is False, which asks for an array without reading anything into memory.
+    """
     if copy is False:
         raise ValueError("the elements have to be read into memory: copy=False is not possible")
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def truth(array: Array) -> None:
-    """Sets each element that is not 0 to 1, in place: in generation 0.1, a bool is any byte."""
+    """Replaces each byte of a bool ``array`` that is not 0 by 1, in place: files of generation 0.1 may store a true bool as any byte, and
+    NumPy expects 1."""
     codes = array.view(np.uint8)
     np.not_equal(codes, 0, out=array)
 
 
 def moved(tensor: Any, dtype: Any, device: Any) -> Any:
-    """Returns a tensor of PyTorch on ``device``, converted to ``dtype`` unless it is None."""
+    """Moves ``tensor``, a tensor of PyTorch, to ``device``, and converts it to ``dtype`` unless ``dtype`` is None."""
     return tensor.to(device) if dtype is None else tensor.to(device, dtype)
 
 
@@ -167,7 +179,8 @@ def to_torch(dtype: Any, array: Array) -> Any:
 
 
 def scipy_indices(element: str, content: Bytes) -> Array:
-    """Converts indices for SciPy, which takes signed integers. Validated indices are below 2**63 and not negative."""
+    """Converts ``content``, the bytes of indices of the dtype ``element``, to an array of signed integers, which SciPy requires. The
+    indices have been validated: none is negative, or 2**63 or more."""
     array = content.view(_types.numpy_dtype(element))
     if element in ("i32", "i64"):
         return array
@@ -175,7 +188,8 @@ def scipy_indices(element: str, content: Bytes) -> Array:
 
 
 def scipy_values(element: str, content: Bytes, *, count: int) -> Array:
-    """Converts ``count`` values for SciPy, which has no sparse arrays of small floats."""
+    """Converts ``content``, the bytes of ``count`` values of the dtype ``element``, to an array of a dtype that SciPy has: f16, bf16, FP8
+    and FP4 become ``float32``, all other dtypes stay as they are."""
     if element == "f4_e2m1":
         return _types.unpack(content, count).astype(np.float32)
     if element == "bool":

@@ -31,7 +31,8 @@ class AttributeChange:
 
 @dataclass(frozen=True)
 class ElementChanges:
-    """The differences of elements. Numbers that need a difference leave out pairs in which an element is NaN or infinite."""
+    """How the elements of a tensor or component differ between the old and the new file. Numbers that are computed from differences leave
+    out pairs in which an element is NaN or infinite."""
 
     count: int
     """The number of elements."""
@@ -57,7 +58,7 @@ class ElementChanges:
 
 @dataclass(frozen=True)
 class ComponentChange:
-    """The differences of the components of one role."""
+    """How a tensor's component of one role differs between the old and the new file."""
 
     role: str
     """The role of the component."""
@@ -73,7 +74,8 @@ class ComponentChange:
 
 @dataclass(frozen=True)
 class TensorChange:
-    """The differences of a tensor that is in both files. A field is None or empty if nothing of its kind differs."""
+    """How a tensor that is in both files differs between them. Each field is about one property, such as the shape, and is None or empty
+    if this property is the same in both files."""
 
     name: str
     """The name in the new file: untrusted text."""
@@ -194,7 +196,8 @@ def diff(
 
 
 class _Changes:
-    """Converts the document of a comparison to objects. The files give the values of attributes, because JSON has fewer types."""
+    """Converts the JSON document of a comparison to objects. The values of attributes are taken from the two files and not from the
+    document, because JSON has fewer types than attributes."""
 
     def __init__(self, old: File, new: File, texts: Mapping[str, str]) -> None:
         self._old = old._reader
@@ -202,8 +205,8 @@ class _Changes:
         self._texts = texts
 
     def attributes(self, changes: list[dict[str, Any]], names: tuple[str, str] | None) -> list[AttributeChange]:
-        """Converts the ``changes`` of the attributes of the files, or of the tensors with the ``names`` in the old and the new
-        file."""
+        """Converts ``changes``, the part of the document about attributes: those of the files if ``names`` is None, otherwise those of the
+        tensor that has the first of ``names`` in the old file and the second in the new file."""
         if not changes:
             return []
         old_ordinal, new_ordinal = (None, None) if names is None else (self._old.require(names[0]), self._new.require(names[1]))
@@ -215,7 +218,7 @@ class _Changes:
         return [AttributeChange(one["key"], kind(one), old.get(one["key"]), new.get(one["key"])) for one in changes]
 
     def tensor(self, change: dict[str, Any]) -> TensorChange:
-        """Converts the changes of a changed or renamed tensor."""
+        """Converts ``change``, the part of the document about a changed or renamed tensor."""
         name, layout, shape = change["name"], change.get("layout"), change.get("shape")
         old = change.get("old", name)
         return TensorChange(
@@ -231,13 +234,14 @@ class _Changes:
 
 
 def _elements(change: dict[str, Any]) -> ElementChanges | None:
-    """Converts the differences of the elements of a tensor or component, if they were compared."""
+    """Converts the part ``elements`` of ``change``, which is about a tensor or component. Returns None if its elements were not
+    compared."""
     elements = change.get("elements")
     return None if elements is None else ElementChanges(**elements)
 
 
 def _component(change: dict[str, Any]) -> ComponentChange:
-    """Converts the differences of a component."""
+    """Converts ``change``, the part of the document about a component."""
     dtype = change.get("dtype")
     return ComponentChange(
         role=change["role"],

@@ -32,6 +32,9 @@ class Error(Exception):
     """The name of the shard in which the offset is."""
     offset: int | None
     """The offset of the fault in the file; None if it is in compressed bytes, or about the whole file."""
+    advice: str | None
+    """What the owner of the file or the caller can do, as the command prints it; None if zten has no advice. It is also a note of the
+    exception (``__notes__``), so Python prints it below the message."""
     file: str | None
     """The path or URL; None for bytes and objects."""
 
@@ -45,6 +48,7 @@ class Error(Exception):
         component: str | None = None,
         shard: str | None = None,
         offset: int | None = None,
+        advice: str | None = None,
         file: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(message)
@@ -55,7 +59,10 @@ class Error(Exception):
         self.component = component
         self.shard = shard
         self.offset = offset
+        self.advice = advice
         self.file = None if file is None else os.fspath(file)
+        if advice is not None:
+            self.add_note(advice)
 
     def __str__(self) -> str:
         return self.message if self.file is None else f"{self.file}: {self.message}"
@@ -63,7 +70,7 @@ class Error(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {
             name: getattr(self, name)
-            for name in ("rule", "clause", "object", "component", "shard", "offset", "file")
+            for name in ("rule", "clause", "object", "component", "shard", "offset", "advice", "file")
         }
         return _again, (type(self), self.message, fields)
 
@@ -82,8 +89,8 @@ class LimitExceeded(Error):
 
 
 class MissingTensor(Error, KeyError):
-    """The file has no tensor of the name, or no tensor whose name matches the pattern. The message suggests the most similar
-    name. It is a :class:`KeyError` too, as for any mapping."""
+    """The file has no tensor of the given name, or no tensor whose name matches the given pattern. The message suggests the most similar
+    name that the file has. This class is a :class:`KeyError` too, because a file is a mapping."""
 
 
 class SandboxError(OSError):
@@ -98,19 +105,24 @@ def _clause(rule: str) -> str | None:
 
 
 def unserved(sentence: str, name: str, rule: str = "unsupported-format", **fields: Any) -> Unsupported:
-    """Returns the error for the object ``name``, which the call does not support."""
+    """Returns the error of a call that does not support the object ``name``. ``sentence`` says why, ``rule`` is the id of the unsupported
+    feature, and ``fields`` are further fields of the error."""
     return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
 
 
 def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
-    """Returns the error for the object ``name``, which ``rule`` says is not read."""
+    """Returns the error for the object ``name`` of ``file``, whose bytes zten does not hand out. ``rule`` is the id of the rule that says
+    why, and gives the error its message and advice."""
     facts = _zten.explain(rule or "")
-    sentence = "it is unread" if facts is None else f"it is unread: {facts['message']} (rule {rule}, {facts['clause']})"
-    return unserved(sentence, name, rule or "unsupported-feature", file=file)
+    if facts is None:
+        return unserved("it is unread", name, rule or "unsupported-feature", file=file)
+    sentence = f"it is unread: {facts['message']} (rule {rule}, {facts['clause']})"
+    return unserved(sentence, name, facts["id"], advice=facts["advice"] or None, file=file)
 
 
 def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:
-    """Returns the error for the object ``name``, for which a library cannot make an array, or memory is short."""
+    """Returns the error for the object ``name`` of ``file``, for which NumPy, SciPy or PyTorch made no array, but raised ``error``.
+    ``what`` describes the array. A :class:`MemoryError` becomes :class:`LimitExceeded`, any other exception :class:`Unsupported`."""
     if isinstance(error, MemoryError):
         sentence = f"{name!r}: there is no memory for it: {what}"
         rule = "limit-decoded"

@@ -1,4 +1,4 @@
-"""Open files."""
+"""The class of open files, and :func:`zten.open`, which opens files of all formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def strictness(
     canonical: bool = False,
     shards: bool = True,
 ) -> _Strictness:
-    """Converts the options for opening a file to the form of the native module."""
+    """Converts the options for opening a file, which are those of :func:`zten.open`, to the tuple that the native module takes."""
     if isinstance(tolerate, str):
         tolerate = [tolerate]
     if limits is not None and not isinstance(limits, Mapping):
@@ -45,7 +45,7 @@ def strictness(
 
 
 def _size(name: str, value: int | str) -> int:
-    """Converts the limit ``name`` to a number."""
+    """Converts ``value``, the limit ``name``, to a number. A text may have a unit: ``"8GiB"``."""
     if isinstance(value, str):
         try:
             return _zten.size(value)
@@ -60,7 +60,7 @@ def _size(name: str, value: int | str) -> int:
 
 
 def listed(digests: Digests | None) -> _Digests | None:
-    """Converts a list of digests to the form of the native module."""
+    """Converts a list of digests, which is given as for :func:`zten.open`, to what the native module takes; None stays None."""
     if isinstance(digests, Mapping):
         return {n: d if isinstance(d, str) else dict(d) for n, d in digests.items()}
     if isinstance(digests, str) and digests.startswith("# zten digests "):
@@ -69,7 +69,8 @@ def listed(digests: Digests | None) -> _Digests | None:
 
 
 class _Names(KeysView[str]):
-    """The names of the objects. Iteration creates all of them at once, which is faster than one by one."""
+    """The names of the objects of a file, as :meth:`File.keys` returns them. Iterating over them creates all names in one native call,
+    which is faster than a call for each."""
 
     _mapping: Mapping[str, Any]
 
@@ -100,10 +101,10 @@ class File(Mapping[str, Tensor]):
         self._source = local(source)
         self._strictness = how
         self._map = map
-        # With a list of digests, components are always compared.
+        # With a list of digests, each tensor that is read is compared with the list, whatever `verify` is.
         self._verify = verify or digests is not None
         self._digests = digests
-        # Whether tensors of codes and scales that belong together are one tensor.
+        # True if the codes and scales of a quantized tensor, which the file stores as several tensors, are shown as one tensor.
         self._conventions = conventions
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
         # The file of fsspec that was opened for this object, and is closed with it.
@@ -194,7 +195,7 @@ class File(Mapping[str, Tensor]):
 
     @property
     def version(self) -> str | None:
-        """The version that a zTensor file of 1.x states."""
+        """The version number that a zTensor file of generation 1.x has in its header, such as ``"1.2.0"``; None for other files."""
         return self._reader.version
 
     @property
@@ -223,8 +224,8 @@ class File(Mapping[str, Tensor]):
 
     def identity(self) -> str:
         """Reads and verifies all of the file, and returns the SHA-256 of its list of digests, as ``zten hash --id`` does: the
-        same 64 digits for the same tensors in any format, order and sharding. Tensors that are stored as several count as the file
-        names them: a file that shows them as one is opened again for this.
+        same 64 digits for the same tensors in any format, order and sharding. The codes and scales of a quantized tensor count as the
+        tensors that the file stores. If this file shows them as one tensor, it is opened a second time to compute the identity.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
@@ -239,7 +240,7 @@ class File(Mapping[str, Tensor]):
         return identity
 
     def _repr_html_(self) -> str:
-        """Returns a table of the tensors for notebooks. Names are escaped."""
+        """Returns a table of the tensors as HTML, which notebooks show. Names of the file are escaped."""
         if self._reader.closed:
             return _html.text(repr(self))
         tensors = (Tensor(self, ordinal) for ordinal in range(len(self)))
@@ -259,7 +260,8 @@ class File(Mapping[str, Tensor]):
         return self._reader.verify()
 
     def _verifies(self, verify: bool | None) -> bool:
-        """Returns whether a call with the argument ``verify`` verifies a tensor: the option of the file if it is None."""
+        """Returns whether a call with the argument ``verify`` verifies the tensor that it reads. None means the option ``verify`` of
+        :func:`zten.open`. With a list of digests the result is always true."""
         return self._verify if verify is None or self._digests is not None else verify
 
     def _buffer(self, *, writable: bool = False) -> mmap.mmap | bytes | bytearray:
@@ -288,8 +290,9 @@ class File(Mapping[str, Tensor]):
             os.close(descriptor)
 
     def _view(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> Array:
-        """Returns a view of elements in the map. Opening has validated that they are in the file, and NumPy checks them against
-        the length of the map again."""
+        """Returns an array of ``shape`` and ``dtype`` that is a view of the memory map, from byte ``offset`` on: the elements of the tensor
+        ``name``. When the file was opened, zten checked that these bytes are within the file. NumPy checks them against the length of
+        the map again."""
         return _types.viewed(self._buffer(), offset, name, shape, dtype, self._reader)
 
 

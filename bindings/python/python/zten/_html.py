@@ -14,7 +14,7 @@ _WIDTH = 200
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], count: int, caption: str = "") -> str:
-    """Returns an HTML table of the first of ``count`` rows."""
+    """Returns an HTML table with the titles ``heads``, the first of the ``count`` rows ``rows``, and the line ``caption``."""
     lines = ["<table>"]
     if caption:
         lines.append(f"<caption>{text(caption)}</caption>")

@@ -1,4 +1,5 @@
-"""Indices of arrays: the part to read, and the part to take of that."""
+"""Computes from an index, such as ``tensor[0:10, ::2]``, which range of each dimension has to be read, and which elements of the array
+that is read the index selects."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ Index: TypeAlias = _Basic | _Rows | tuple[_Basic | _Rows, ...]
 
 
 class Selection(NamedTuple):
-    """A part of an array."""
+    """The part of an array that an index selects: what has to be read, and what is then taken of it."""
 
     ranges: list[tuple[int, int]]
-    """The range to read in each dimension."""
+    """The start and end of the indices to read in each dimension."""
     rest: tuple[int | slice, ...]
     """The index of the part in the array that is read."""
     shape: tuple[int, ...]
@@ -30,7 +31,7 @@ class Selection(NamedTuple):
 
     @property
     def read_shape(self) -> tuple[int, ...]:
-        """The shape of the array that is read."""
+        """The shape of the array that is read: the length of the range in each dimension."""
         return tuple(end - start for start, end in self.ranges)
 
 
@@ -60,7 +61,7 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
     for item, size in zip(items, shape, strict=True):
         if isinstance(item, slice):
             places = range(size)[item]
-            # `len` raises for a dimension of 2**63 or more.
+            # This is `len(places)`, which raises for 2**63 or more indices.
             count = max(0, -((places.start - places.stop) // places.step))
             if count == 0:
                 ranges.append((0, 0))
@@ -85,7 +86,8 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
 
 
 def _rows(given: Sequence[Any] | npt.NDArray[Any], size: int) -> npt.NDArray[np.int64]:
-    """Returns the rows that a list or mask selects, of ``size`` rows."""
+    """Returns the numbers of the rows that ``given`` selects of an array with ``size`` rows, in its order: a list of row numbers, in which
+    -1 is the last row, or a mask with a bool for each row."""
     rows = np.asarray(given if isinstance(given, np.ndarray) or given else np.empty(0, np.int64))
     if rows.ndim != 1 or rows.dtype.kind not in "biu":
         raise TypeError("rows are a list of integers, or of booleans, in one dimension")

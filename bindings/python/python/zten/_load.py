@@ -33,7 +33,12 @@ _STEP = 64 << 20
 
 
 def selected(file: File, names: Names | None) -> list[int] | None:
-    """Returns the ordinals of the tensors that match ``names``; None for all tensors."""
+    """Returns the ordinals of the tensors of ``file`` that ``names``, names or patterns, select. Returns None, which means all tensors, if
+    ``names`` is None.
+
+    Raises:
+        MissingTensor: a name or pattern matches no tensor.
+    """
     if names is None:
         return None
     try:
@@ -43,7 +48,7 @@ def selected(file: File, names: Names | None) -> list[int] | None:
 
 
 def verify(file: File, selection: list[int] | None) -> None:
-    """Validates the tensors ``selection`` of a file, or the whole file if it is None."""
+    """Reads and validates the tensors of ``file`` with the ordinals ``selection``, or the whole file if ``selection`` is None."""
     if selection is None:
         file.verify()
     for ordinal in selection or ():
@@ -63,8 +68,9 @@ def load(
     progress: Progress | None = None,
     dequantize: bool | str = False,
 ) -> dict[str, Any]:
-    """Returns all tensors by their names, in the order of the file, as arrays of NumPy or as ``kind`` creates them. If ``map`` is
-    None, the file is mapped if it may be."""
+    """Returns all tensors by their names, in the order of the file: as arrays of NumPy, or as the loader that ``kind`` returns makes them.
+    If ``map`` is None, the file is mapped if it can be mapped and has nothing to verify. The other arguments are those of
+    :func:`zten.numpy.load_file`."""
     wanted = ("f32" if dequantize else None) if isinstance(dequantize, bool) else _types.dtype_name(dequantize)
     if wanted not in (None, "f32", "f16", "bf16"):
         raise ValueError(f"dequantize is {dequantize!r}, expected True, or one of f32, f16 and bf16")
@@ -106,7 +112,7 @@ class _Bar:
             self._write("\r", "")
 
     def end(self) -> None:
-        """Shows the last state, and ends the line."""
+        """Shows how much has been read at last, and ends the line."""
         self._write("\r" if self._shown else "", "\n")
 
     def _write(self, before: str, after: str) -> None:
@@ -119,7 +125,8 @@ class _Bar:
 
 
 def shown(file: File, progress: Progress | None) -> Callable[[int, int], object] | None:
-    """Returns the function that is called with the progress of reading ``file``; None if there is none."""
+    """Returns the function to call with the progress of reading ``file``: ``progress`` itself if it is a function, and a progress bar if
+    it is True. Returns None if no progress is reported."""
     if not isinstance(progress, bool):
         return progress
     name = "tensors" if file._reader.path is None else os.path.basename(file._reader.path)
@@ -127,8 +134,9 @@ def shown(file: File, progress: Progress | None) -> Callable[[int, int], object]
 
 
 def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Object]]:
-    """Leaves out the fields of records: the array of the records has their elements, and :func:`numpy.load` has no such names."""
-    # A field and its records have the same offset.
+    """Returns the tensors ``listed`` without the tensors that are fields of NumPy records. The array of the records has the elements of
+    its fields too, and :func:`numpy.load` does not return fields by names of their own."""
+    # A field is listed with the offset of the array of records that it is a field of.
     records = {dense[2]: name for _, (name, _, dense) in listed if dense is not None and dense[7] is not None}
 
     def is_field(name: str, dense: _Dense | None) -> bool:
@@ -147,13 +155,13 @@ class _Arrays:
     ) -> None:
         self.file = file
         self.progress = progress
-        # Whether the file is mapped if it may be.
+        # True if the file is to be mapped when it can be mapped and has nothing to verify.
         self.maps_if_possible = False
-        # The dtype to which quantized tensors are dequantized, if they are.
+        # The dtype of the values of quantized tensors; None if they are not dequantized.
         self.dequantize = dequantize
         self.places: list[tuple[int, int]] = []
         self.contents: list[Bytes] = []
-        # Bools of 0.1 are any byte.
+        # Arrays of bools. Files of generation 0.1 may store a true bool as any byte, which `read` replaces by 1.
         self.bools: list[Array] = []
 
     def all(self, selection: list[int] | None) -> dict[str, Any]:
@@ -193,28 +201,30 @@ class _Arrays:
         return tensors
 
     def viewed(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Any:
-        """Returns a view of a dense tensor in the map."""
+        """Returns the dense tensor ``name`` as a view of the memory map, from byte ``offset`` on. ``element`` is its dtype."""
         return self.file._view(name, shape, _types.numpy_dtype(element), offset)
 
     def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
-        """Returns a dense tensor whose elements :meth:`read` will fill."""
+        """Returns a new dense tensor of ``shape`` and the dtype ``element``. :meth:`read` reads its elements later, with those of all other
+        tensors."""
         return self.empty(name, shape, element)
 
     def empty(self, name: str, shape: tuple[int, ...], element: str) -> Array:
-        """Allocates an array whose elements :meth:`read` will fill."""
+        """Allocates an array of the dtype that zTensor calls ``element`` for the tensor ``name``. :meth:`read` reads its elements later."""
         array = self.allocated(name, shape, _types.numpy_dtype(element))
         if element == "bool":
             self.bools.append(array)
         return array
 
     def allocated(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Allocates an array of ``dtype`` whose bytes :meth:`read` will fill."""
+        """Allocates an array of the NumPy dtype ``dtype`` for the tensor ``name``. :meth:`read` reads its bytes later."""
         array = _types.empty(name, shape, dtype, self.file._reader)
         self.contents.append(_types.as_bytes(array))
         return array
 
     def opaque(self, tensor: Tensor, is_viewed: bool) -> Any:
-        """Returns text, dates, records or long doubles of NumPy: a view in the map, or an array that :meth:`read` will fill."""
+        """Returns an array for ``tensor``, whose elements only NumPy interprets: text, dates, records or long doubles. The array is a view of
+        the memory map if ``is_viewed`` is true; otherwise :meth:`read` reads its elements later."""
         name, shape, dtype, data = tensor.name, tensor.shape, tensor._numpy_dtype(), tensor._data
         if is_viewed:
             return self.file._view(name, shape, dtype, data.offset)
@@ -222,7 +232,8 @@ class _Arrays:
         return self.allocated(name, shape, dtype)
 
     def other(self, tensor: Tensor) -> Any:
-        """Reads a tensor that is not dense, has an unknown dtype, or has to be unpacked."""
+        """Reads and returns a tensor that the common read of dense tensors does not handle: one that is sparse or quantized, has an unknown
+        dtype, or has the dtype ``f4_e2m1``, two elements of which share a byte."""
         if self.dequantize is not None and tensor._is_quantized:
             return tensor.dequantize().numpy().astype(_types.numpy_dtype(self.dequantize), copy=False)
         return tensor.scipy() if tensor.is_sparse else tensor.numpy()
@@ -244,7 +255,8 @@ class _Arrays:
                 np.not_equal(array.view(np.uint8), 0, out=array)
 
     def verified(self) -> None:
-        """Reads and verifies all tensors at once, or in steps between which ``progress`` is called."""
+        """Reads and verifies all dense tensors in one native call or, if there is a function ``progress``, in several calls of about
+        ``_STEP`` bytes, after each of which ``progress`` is called."""
         if self.progress is None:
             self.file._reader.read(self.places, self.contents)
             return
@@ -279,7 +291,7 @@ class Torch(_Arrays):
 
         dtype = _types.torch_dtype(element)
         if dtype is None:
-            # The call raises the error that PyTorch does not have this dtype.
+            # `Tensor.torch` raises the error that this version of PyTorch does not have the dtype.
             return self.file[name].torch()
         content = _types.as_bytes(self.empty(name, shape, element))
 
@@ -290,7 +302,7 @@ class Torch(_Arrays):
         return _types.torch_tensor(make, name, shape, self.file._reader)
 
     def opaque(self, tensor: Tensor, is_viewed: bool) -> Any:
-        # The call raises the error that the tensor is opaque.
+        # `Tensor.torch` raises the error that the tensor is opaque.
         return tensor.torch()
 
     def other(self, tensor: Tensor) -> Any:

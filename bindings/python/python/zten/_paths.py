@@ -48,8 +48,9 @@ def _of_url(url: str) -> str:
 
 
 def local(source: Source) -> Any:
-    """Returns a path or ``bytes`` for a source that is one, and any other source as it is. A buffer that may change while it is
-    read is copied. A file of the local file system of fsspec is its path, so that it can be mapped."""
+    """Returns ``source`` in a form that can be read: a path for a path, a ``file:`` URL, or a file in the local file system of fsspec,
+    which can then be mapped; ``bytes`` for ``bytes``, and as a copy for a ``bytearray`` or ``memoryview``, which may change while it is
+    read; any other source as it is."""
     if isinstance(source, (bytearray, memoryview)):
         return bytes(source)
     if isinstance(source, bytes) or _is_open(source):
@@ -62,13 +63,14 @@ def local(source: Source) -> Any:
 
 
 def is_path(source: object) -> TypeGuard[Path]:
-    """True if ``source`` is a path or URL, and not an object that is read."""
+    """Returns whether ``source`` is a path or URL, and not bytes or an object with ``read``."""
     return isinstance(source, (str, os.PathLike)) and not _is_open(source)
 
 
 @contextmanager
 def readable(source: Any) -> Iterator[Any]:
-    """Yields what the native module reads for ``source``, which :func:`local` has returned, and closes what was opened for it."""
+    """Yields the file that the native module reads for ``source``, a value that :func:`local` has returned: a file of fsspec that is not
+    open yet is opened, and closed at the end of the block; any other source is yielded as it is."""
     opened = open_remote(source)
     try:
         yield source if opened is None else opened
@@ -78,7 +80,8 @@ def readable(source: Any) -> Iterator[Any]:
 
 
 def open_remote(source: Any) -> Any:
-    """Opens a file of fsspec that is not open yet; None for any other source.
+    """Opens ``source`` and returns the open file if ``source`` is a file of fsspec that is not open yet. Returns None for any other
+    source.
 
     Raises:
         ValueError: the file would be opened as text, or for writing.
@@ -88,7 +91,7 @@ def open_remote(source: Any) -> Any:
     mode = getattr(source, "mode", "rb")
     if mode != "rb":
         raise ValueError(f"the mode of the file is {mode!r}, expected 'rb'")
-    # A path of `UPath` has no mode or compression, and its own `open` opens text.
+    # A `UPath` has neither a mode nor a compression, and its own `open` opens the file as text.
     return source.open() if hasattr(source, "compression") else source.fs.open(source.path, "rb")
 
 
@@ -101,8 +104,8 @@ def _is_remote(source: Any) -> bool:
 
 
 def _local_path(source: Any) -> str | None:
-    """Returns the path of a file of fsspec that lies in the local file system and is not decompressed while it is read; None for
-    any other."""
+    """Returns the local path of ``source`` if it is a file of fsspec in the local file system that fsspec does not decompress. Returns
+    None for any other source."""
     protocol = getattr(source.fs, "protocol", ())
     protocols = (protocol,) if isinstance(protocol, str) else protocol
     is_plain = getattr(source, "compression", None) is None and getattr(source, "mode", "rb") == "rb"

@@ -25,7 +25,7 @@ class SafeSlice:
         tensor._elements()
 
     def get_shape(self) -> list[int]:
-        """Returns the shape of the tensor."""
+        """Returns the numbers of elements in each dimension of the tensor, outermost first."""
         return list(self._tensor.shape)
 
     def get_dtype(self) -> str:
@@ -39,7 +39,7 @@ class SafeSlice:
         return len(self._tensor)
 
     def __getitem__(self, index: Index) -> Any:
-        """Reads only the bytes of a part. A part has no digest, so it is not verified."""
+        """Reads the part of the tensor that ``index`` selects, and no other bytes. A part has no digest, so it is not verified."""
         if self._owner.is_torch:
             return self._tensor[index].torch(device=self._owner.device)
         return self._tensor._sliced(index, verify=False)
@@ -92,7 +92,7 @@ class safe_open:
         """Returns the names of the tensors in the order of their offsets, shard by shard."""
         placed = [(min(((c.shard or "", c.offset) for c in t.components.values()), default=("", 0)), name)
                   for name, t in self._file.items()]
-        # An empty tensor can have the offset of another tensor. The sort is stable, so both stay in the order of the file.
+        # An empty tensor can have the offset of another tensor. The sort is stable, so these two tensors stay in the order of the file.
         return [name for _, name in sorted(placed, key=lambda one: one[0])]
 
     def metadata(self) -> dict[str, str] | None:
@@ -100,12 +100,12 @@ class safe_open:
         return self._file._reader.metadata()
 
     def get_tensor(self, name: str) -> Any:
-        """Reads the tensor ``name`` as an array, or as a :class:`torch.Tensor`."""
+        """Reads the tensor ``name``: as an array of NumPy for the framework ``"np"``, as a :class:`torch.Tensor` for ``"pt"``."""
         tensor = self._file[name]
         return tensor.torch(device=self.device) if self.is_torch else tensor.numpy()
 
     def get_slice(self, name: str) -> SafeSlice:
-        """Returns the tensor ``name``, which can be read in parts."""
+        """Returns the tensor ``name`` as an object whose parts can be read: ``file.get_slice(name)[0:10]``. Nothing is read yet."""
         return SafeSlice(self, self._file[name])
 
     def __enter__(self) -> Self:

@@ -60,8 +60,8 @@ _NOTE_FIELDS = (
 
 
 def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | None) -> list[_Found]:
-    """Checks ``files`` in up to ``jobs`` confined processes, or in one that may use several threads, and returns their reports
-    in the order of ``files``.
+    """Checks ``files`` in up to ``jobs`` confined processes, and returns their reports in the order of ``files``. If ``jobs`` is None, one
+    process checks all files, on several threads. ``how`` and ``manifest_only`` are the options of the check.
 
     Raises:
         SandboxError: the command is missing or ended early, or the kernel cannot confine processes.
@@ -77,7 +77,7 @@ def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | N
     command = _command()
     if listed:
         arguments = _arguments(how, manifest_only, min(jobs, len(listed)) if jobs else None)
-        # The command would read standard input for the name "-", so a file of this name gets a path.
+        # The command takes the name "-" for its standard input, so a file of this name is passed as "./-".
         names = (b"./-" if paths[n] == b"-" else paths[n] for n in listed)
         lines = _run(command, arguments, b"".join(name + b"\0" for name in names), len(listed))
         found.update(zip(listed, map(_report, lines), strict=True))
@@ -85,7 +85,8 @@ def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | N
 
 
 def _arguments(how: _Strictness, manifest_only: bool, jobs: int | None) -> list[str]:
-    """Returns the command line for the options, which the native module has accepted."""
+    """Returns the arguments with which the command ``zten`` checks files under the options of a check. The native module has already
+    accepted these options."""
     limits, tolerate, canonical, shards = how
     if canonical and tolerate:
         raise ValueError("canonical and tolerate exclude each other in the sandbox: a tolerated file is not canonical")
@@ -98,8 +99,13 @@ def _arguments(how: _Strictness, manifest_only: bool, jobs: int | None) -> list[
 
 
 def _run(command: str, arguments: list[str], names: bytes, number: int) -> list[bytes]:
-    """Runs the command, and returns the ``number`` lines that it prints."""
-    # An exception, such as that of an interrupt, kills the command, and the workers end with the command.
+    """Runs the program ``command`` with ``arguments`` and the list of files ``names`` on its standard input, and returns the lines that it
+    prints, which have to be ``number`` many.
+
+    Raises:
+        SandboxError: the command failed, or printed more or fewer lines.
+    """
+    # `run` kills the command if an exception, such as `KeyboardInterrupt`, ends the wait. The command's workers end with it.
     ended = subprocess.run([command, *arguments], input=names, capture_output=True, check=False)
     lines = ended.stdout.splitlines()
     if ended.returncode not in range(4) or len(lines) != number:
@@ -128,7 +134,11 @@ def _report(line: bytes) -> _Found:
 
 
 def _command() -> str:
-    """Returns the path of the command, which has the version of this package."""
+    """Returns the path of the command ``zten`` that checks files: the one in the environment of this package, or else the one on ``PATH``.
+
+    Raises:
+        SandboxError: no command is found, or its version is not the version of this package.
+    """
     from . import __version__
 
     if not sys.platform.startswith("linux"):
@@ -148,7 +158,8 @@ def _command() -> str:
 
 
 def _installed() -> str | None:
-    """Returns the path of the command that pip has installed into the environment of this package, if there is one."""
+    """Returns the path of the command ``zten`` that pip has installed into the environment of this package; None if it has installed
+    none."""
     try:
         files = metadata.files("zten-cli") or []
     except metadata.PackageNotFoundError:
@@ -157,9 +168,11 @@ def _installed() -> str | None:
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
-# The inode and the time of the last change are keys, because the command may be replaced while this process runs.
+# The program at `path` may be replaced while this process runs. A replaced file has another inode or another time of its last change, so
+# that the cache is not used for it.
 @functools.lru_cache(maxsize=8)
 def _version(path: str, inode: int, changed: int) -> str:
-    """Returns what the command at ``path`` prints as its version."""
+    """Returns what the program at ``path`` prints for ``--version``. The other arguments are the keys of the cache: the inode of the file
+    and the time of its last change."""
     ended = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return ended.stdout.decode(errors="replace").strip()

@@ -38,7 +38,7 @@ class Slice:
 
     @property
     def dtype(self) -> str | None:
-        """The dtype, as :attr:`Tensor.dtype`."""
+        """The dtype of the tensor of which this is a part, as :attr:`Tensor.dtype` returns it."""
         return self._tensor.dtype
 
     def __repr__(self) -> str:
@@ -162,8 +162,9 @@ class Tensor:
 
     @property
     def _kind(self) -> str:
-        """Returns the dtype of a dense tensor, and the layout of any other with its dtype if it has one: ``gguf.q4_0``. For tensors
-        that follow a convention of quantization, it returns the name that ``zten ls`` shows: ``MXFP4 [32]``."""
+        """Returns a few words about the tensor for tables: the dtype of a dense tensor; the layout of any other tensor, such as
+        ``gguf.q4_0``, with its dtype if it has one; for a tensor that is stored as several tensors, the name that ``zten ls`` shows, such
+        as ``MXFP4 [32]``."""
         if (form := self._form) is not None:
             return form
         parts = [None if self.format == "dense" else self.format, self.dtype]
@@ -180,7 +181,8 @@ class Tensor:
 
     @property
     def _components(self) -> list[Component]:
-        """The components. They are created at the first use, because small tensors are read faster without them."""
+        """The components of the tensor, in the order of the file. The list is created when it is first used, because a small tensor can be
+        read faster without it."""
         if self._listed is None:
             self._listed = [
                 Component(self._file, (self._ordinal, place), described)
@@ -310,7 +312,7 @@ class Tensor:
         element = self._elements()
         data = self._data
         if element == "f4_e2m1":
-            # An element of PyTorch is a pair of elements.
+            # An element of PyTorch's `float4_e2m1fn_x2` is a pair of elements of `f4_e2m1`.
             shape = (*shape[:-1], shape[-1] // 2)
         count = _types.product(shape)
         if not count:
@@ -338,14 +340,22 @@ class Tensor:
         return self._item(self.numpy() if self.size == 1 else None)
 
     def _item(self, array: Array | None) -> Any:
-        """Returns the only element of ``array``, which is None if the number of elements is not one."""
+        """Returns the only element of ``array`` as a value of Python. ``array`` is None if the tensor does not have exactly one element.
+
+        Raises:
+            Unsupported: ``array`` is None.
+        """
         if array is None:
             raise self._unserved("it does not have exactly one element")
-        # The scalars of `ml_dtypes` are not those of Python.
+        # `item` of an array of `ml_dtypes` returns a scalar of that package, and not a `float` of Python.
         return array.astype(np.float64).item() if self._elements() in _types.SMALL_FLOATS else array.item()
 
     def _as_float(self, value: Any) -> float:
-        """Converts the value of an element to a float."""
+        """Converts ``value``, the only element of the tensor as :meth:`item` returns it, to a float.
+
+        Raises:
+            Unsupported: the element is a complex number.
+        """
         if not isinstance(value, (int, float)):
             raise self._unserved(f"an element of type {_types.shown(str(self.dtype))} is not a float", "unsupported-type")
         return float(value)
@@ -402,33 +412,34 @@ class Tensor:
         return Dequantized(self)
 
     def _require_quantized(self) -> None:
-        """Raises the error of a tensor that is not quantized."""
+        """Raises :class:`zten.Unsupported` if the tensor is unread or not quantized."""
         self._require_read()
         if self.quantization is None:
             raise self._unserved(f"layout {_types.short(self.format)} is not quantized")
 
     def _dequantized(self) -> Floats:
-        """Reads, verifies and dequantizes the whole tensor."""
+        """Reads, verifies and dequantizes the whole quantized tensor, and returns its values as a new array."""
         for component in self._components:
             component._admit()
         reader = self._file._reader
         try:
             array = self._room(self.shape, np.float32)
         except Error:
-            # If the components do not fit the shape, that is the better error: the native call raises it for any buffer.
+            # A component that does not fit the shape is a better reason than an array that NumPy cannot make: the native call checks the
+            # components before it looks at the buffer.
             reader.dequantize(self._ordinal, np.empty(0, np.float32))
             raise
         reader.dequantize(self._ordinal, array.reshape(-1))
         return array
 
     def _dequantized_part(self, index: Index) -> Floats:
-        """Reads and dequantizes a part of the tensor."""
+        """Reads and dequantizes the part of the quantized tensor that ``index`` selects, and returns its values as a new array."""
         for component in self._components:
             component._admit()
         return dequantized_part(self, index)
 
     def _floats_in_torch(self, array: Floats, dtype: Any, device: Any) -> Any:
-        """Returns dequantized values as a tensor of PyTorch."""
+        """Converts ``array``, dequantized values, to a tensor of PyTorch on ``device``, of ``dtype`` unless it is None."""
         import torch
 
         wanted = _types.torch_dtype_of(dtype)
@@ -450,7 +461,7 @@ class Tensor:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterates over the rows of a dense tensor, as over those of :meth:`numpy`."""
+        """Reads a dense tensor, and iterates over its rows, as iterating over the array that :meth:`numpy` returns does."""
         if len(self) > _EMPTY_ROWS and not (self.size and self.nbytes):
             raise self._unserved(f"it has {len(self)} rows without elements", "unsupported-feature")
         return iter(self.numpy())
@@ -461,7 +472,7 @@ class Tensor:
         return converted(self.numpy(), dtype, copy)
 
     def __dlpack__(self, **how: Any) -> Any:
-        """Exports a new array of a dense tensor for libraries that take DLPack."""
+        """Reads a dense tensor into a new array, and exports the array to a library that takes DLPack, such as PyTorch."""
         array = self.numpy()
         array = array if array.flags.writeable else array.copy()
         try:
@@ -478,7 +489,8 @@ class Tensor:
         raise self._unserved(sentence, "unsupported-type")
 
     def _torch_exporter(self) -> Any:
-        """Returns the tensor as a tensor of PyTorch; None if the program does not use PyTorch, or it has no such dtype."""
+        """Reads the tensor as a tensor of PyTorch. Returns None if the program has not imported PyTorch, or PyTorch does not have the
+        dtype."""
         if "torch" not in sys.modules:
             return None
         element = self._elements()
@@ -486,32 +498,37 @@ class Tensor:
         return self.torch() if is_known else None
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The processor."""
+        """Returns the DLPack device on which the exported array is: always the CPU, number 0."""
         return 1, 0
 
     def _require_read(self) -> None:
-        """Raises the error of an unread tensor, which says why the tensor is not read."""
+        """Raises an error that says why zten does not hand out the bytes of this tensor, if its :attr:`state` is ``"unread"``."""
         if self.state != "unread":
             return
         if self.format == "dense":
-            # The error of the library also has the offset.
+            # Reading the component raises the error of the library, which has the offset of the fault too.
             self._data.tobytes()
         raise unread(self.name, self.reason, self._file._reader.path)
 
     @property
     def _is_quantized(self) -> bool:
-        """True if the layout is one that :meth:`dequantize` may read."""
+        """True if the layout is one of those that :meth:`dequantize` reads. Its attributes may still be missing or unknown."""
         is_layout = self.format in ("quantized_group", "zt.mx/1", "zt.quant_group/1") or self.format.startswith("gguf.")
         return is_layout or self._form is not None
 
     @property
     def _form(self) -> str | None:
-        """The name of the form of a tensor that is stored as several tensors: ``MXFP4 [32]``. None for any other tensor."""
+        """The name that ``zten ls`` shows for a quantized tensor that is stored as several tensors, such as ``MXFP4 [32]``; None for any
+        other tensor."""
         return self._file._reader.form(self._ordinal) if self.format.startswith("quant.") else None
 
     def _elements(self) -> str:
-        """Returns the dtype as which the elements of a dense tensor are read; ``OPAQUE`` for elements that only NumPy
-        interprets."""
+        """Returns the name of the dtype as which the elements of a dense tensor are read, or ``OPAQUE`` for elements that only NumPy
+        interprets.
+
+        Raises:
+            Invalid, Unsupported: the tensor is unread, is not dense, or has elements of an unknown size.
+        """
         if self._element is not None:
             return self._element
         self._require_read()
@@ -542,7 +559,11 @@ class Tensor:
         return self._data._opaque_dtype(self.name) if element == _types.OPAQUE else _types.numpy_dtype(element)
 
     def _torch_dtype(self) -> Any:
-        """Returns the PyTorch dtype of the elements of a dense tensor."""
+        """Returns the PyTorch dtype of the elements of a dense tensor.
+
+        Raises:
+            Unsupported: PyTorch does not have the dtype, or has ``f4_e2m1`` only in pairs and the last dimension is odd.
+        """
         element = self._elements()
         if element == _types.OPAQUE:
             sentence = f"it is opaque: PyTorch has no dtype for {_types.short(str(self.dtype))}; numpy() reads it"
@@ -557,22 +578,28 @@ class Tensor:
         return dtype
 
     def _unserved(self, sentence: str, rule: str = "unsupported-format") -> Unsupported:
-        """Returns the error for a call that does not support this tensor."""
+        """Returns the error of a call that does not support this tensor. ``sentence`` says why, and ``rule`` is the id of the unsupported
+        feature."""
         return unserved(sentence, self.name, rule, file=self._file._reader.path)
 
     def _room(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
-        """Allocates an array for elements of the tensor."""
+        """Allocates an array of ``shape`` and ``dtype`` for elements of this tensor.
+
+        Raises:
+            Unsupported, LimitExceeded: NumPy does not support the shape, or there is no memory for the array.
+        """
         return _types.empty(self.name, shape, dtype, self._file._reader)
 
     def _in_torch(self, make: Callable[[], Any], shape: tuple[int, ...] | None = None) -> Any:
-        """Returns the tensor of PyTorch that ``make`` creates. Raises a :class:`zten.Error` if PyTorch does not
-        support the shape."""
+        """Calls ``make``, and returns the tensor of PyTorch that it creates, of ``shape`` or of the shape of this tensor. Raises a
+        :class:`zten.Error` if PyTorch does not support the shape."""
         shape = self.shape if shape is None else shape
         return _types.torch_tensor(make, self.name, shape, self._file._reader)
 
     @property
     def _data(self) -> Component:
-        """Returns the component of a dense tensor, which opening has found to be there."""
+        """The only component of a dense tensor, of the role ``data``. When the file was opened, zten checked that a dense tensor has
+        it."""
         return next(component for component in self._components if component.role == "data")
 
     def _fill(self, content: Bytes, verify: bool) -> None:
@@ -583,7 +610,8 @@ class Tensor:
             reader.read_slice(self._ordinal, [], content)
 
     def _content(self, data: Component, verify: bool) -> Bytes:
-        """Returns the decoded bytes of a dense tensor."""
+        """Reads and returns the decoded bytes of a dense tensor, whose component is ``data``. The digest of an uncompressed component is
+        compared only if ``verify`` is true."""
         if verify or data._read_as == "f4_e2m1" or data.nbytes is None:
             return data._raw()
         content = data._room(data.nbytes)
@@ -591,7 +619,8 @@ class Tensor:
         return content
 
     def _is_mapped(self, data: Component, verify: bool) -> bool:
-        """Returns whether the elements are viewed in place, and verifies them first if asked to."""
+        """Returns whether the elements of the component ``data`` are a view of the memory map. If they are, ``verify`` is true, and there is
+        a digest to compare, the tensor is verified first."""
         if not (data._direct and self._file._map and self.size):
             return False
         if verify and data._verifiable:
@@ -599,8 +628,8 @@ class Tensor:
         return True
 
     def _part(self, index: Index | None, verify: bool) -> Array | None:
-        """Reads the part ``index`` in one native call. Returns None if the native module does not handle such an
-        index."""
+        """Reads the part of a dense tensor that ``index`` selects in one native call. Returns None if the native module does not read this
+        part in one call, because it is empty or large, the index is not common, or the elements are not stored as they are read."""
         part = self._file._reader.part(self._ordinal, index, verify)
         if part is None:
             return None
@@ -616,12 +645,12 @@ class Tensor:
         is_viewed = element != "f4_e2m1" and self._file._digests is None
         if is_viewed and self._is_mapped(data := self._data, verify):
             view = self._file._view(self.name, self.shape, self._numpy_dtype(), data.offset)
-            # An index of integers gives a scalar, and a scalar of text has the dtype of its own length, so the dtype is
-            # kept.
+            # An index of integers alone gives a scalar of NumPy. The dtype is passed on because NumPy gives a scalar of text the dtype of
+            # its own length.
             return np.asarray(view[index], view.dtype)
         selection = select(index, self.shape)
         if element == "f4_e2m1":
-            # Two elements share a byte, so the whole array is unpacked first.
+            # Two elements of `f4_e2m1` share a byte, so the whole array is unpacked before the part is taken.
             whole = self.numpy(verify=True)
             if selection.rows is not None:
                 whole = whole[selection.rows]
@@ -640,12 +669,12 @@ class Tensor:
             array = self._rows(selection, dtype)
         if element == "bool":
             truth(array)
-        # With the ellipsis an index of integers makes an array, which keeps the dtype of text.
+        # Without the ellipsis, an index of integers alone would return a scalar, and a scalar of text would lose its dtype.
         return np.asarray(array[(*selection.rest, ...)] if rows is None else array[(slice(None), *selection.rest[1:])])
 
     def _rows(self, selection: Selection, dtype: np.dtype[Any]) -> Array:
-        """Reads the selected rows one by one. For a compressed component, all rows from the first to the last are
-        read."""
+        """Reads the rows that ``selection.rows`` lists, in its order, as an array of ``dtype``. Neighboring rows are read together, others
+        one by one. Of a compressed component, all rows from the first to the last selected one are read."""
         assert selection.rows is not None
         reader, (span, *others) = self._file._reader, selection.ranges
         if self._data.encoding != "raw":
@@ -663,7 +692,8 @@ class Tensor:
         return np.asarray(array[places])
 
     def _whole(self) -> dict[str, tuple[str, Bytes]]:
-        """Reads and validates all components together. Returns the dtype and the content of each."""
+        """Reads and validates all components of the tensor together. Returns the dtype and the decoded bytes of each component by its
+        role."""
         arrays: list[Bytes | None] = []
         for component in self._components:
             length = component.nbytes

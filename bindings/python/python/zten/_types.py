@@ -1,4 +1,5 @@
-"""Dtypes by their names in zTensor, NumPy, PyTorch and safetensors."""
+"""Conversions between the names of dtypes in zTensor and the dtypes of NumPy, PyTorch and safetensors, and making arrays of these
+dtypes."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ _SAFETENSORS = {
     "f4_e2m1": "F4",
 }
 
-# The storage type of each logical type, in 1.2.
+# The dtype as which files of generation 1.2 store the elements of each dtype that is not a storage dtype itself.
 _STORAGE = {
     "complex64": "f32",
     "complex128": "f64",
@@ -109,16 +110,16 @@ SMALL_FLOATS = ("bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f
 OPAQUE = "opaque"
 """Takes the place of the name of a dtype for elements that only NumPy interprets: text, dates, records, long doubles."""
 
-# A string of a literal, or the suffix of a long integer outside of strings: Python 2 wrote `(2L,)`.
+# Matches a quoted string, or the suffix `L` of an integer outside of strings: Python 2 wrote the shape `(2,)` as `(2L,)`.
 _LONG = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?<=\d)L""")
 
-# Dtypes that 1.2 does not have.
+# Dtypes that only generation 2 of zTensor has.
 _SINCE_2 = ("f8_e8m0", "f4_e2m1")
 
 
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Returns the NumPy dtype for the known dtype ``name``."""
+    """Returns the NumPy dtype, little-endian, of the elements that zTensor calls ``name``, such as ``"bf16"``."""
     dtype: np.dtype[Any] = np.dtype(_NUMPY[name])
     return dtype
 
@@ -130,7 +131,8 @@ def opaque_dtype(spelled: str, size: int, name: str, reader: Reader) -> np.dtype
     returned: its elements would be pointers.
     """
     try:
-        # The native module has parsed the list, which has nothing but tuples, strings and numbers. Python limits its depth.
+        # Evaluating the untrusted list is safe: the native module has checked that it has only tuples, strings and numbers, and Python
+        # limits how deep it may nest.
         is_list = spelled.startswith("[")
         descr: Any = ast.literal_eval(_LONG.sub(lambda found: found[1] or "", spelled)) if is_list else spelled
         dtype: np.dtype[Any] = np.lib.format.descr_to_dtype(descr)
@@ -150,12 +152,13 @@ def shown(text: str) -> str:
 
 
 def short(spelled: str) -> str:
-    """Returns the start of a dtype for a message: records can have thousands of fields."""
+    """Returns the dtype ``spelled`` quoted for a message, and cut to 80 characters: records can have thousands of fields."""
     return repr(spelled if len(spelled) <= 80 else f"{spelled[:79]}…")
 
 
 def torch_dtype(name: str) -> Any:
-    """Returns the PyTorch dtype for the known dtype ``name``; None if this version of PyTorch does not have it."""
+    """Returns the PyTorch dtype of the elements that zTensor calls ``name``, such as ``"bf16"``; None if this version of PyTorch does not
+    have the dtype."""
     import torch
 
     own = "float4_e2m1fn_x2" if name == "f4_e2m1" else _TORCH.get(name, "")
@@ -179,7 +182,7 @@ def torch_dtype_of(dtype: Any) -> Any:
 
 def dtype_name(spelled: str) -> str:
     """Returns the name in zTensor of the dtype that ``spelled`` means: ``"bf16"`` for ``"BF16"``, ``"bfloat16"`` and
-    ``"torch.bfloat16"``. The names are those of the command.
+    ``"torch.bfloat16"``. Without the prefix ``torch.``, the names are those that the command ``zten`` accepts.
 
     Raises:
         ValueError: no dtype has that name.
@@ -191,13 +194,19 @@ def dtype_name(spelled: str) -> str:
 
 
 def safetensors_dtype(name: str) -> str:
-    """Returns the name of a dtype in safetensors; if safetensors does not have it, the name in capitals."""
+    """Returns the name that safetensors has for the dtype that zTensor calls ``name``: ``"BF16"`` for ``"bf16"``. For a dtype that
+    safetensors does not have, returns ``name`` in capitals."""
     return _SAFETENSORS.get(name, name.upper())
 
 
 @cache
 def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]:
-    """Returns the storage dtype and the name of a NumPy dtype in the given generation."""
+    """Returns the names of the storage dtype and of the dtype with which zTensor of ``generation`` stores the NumPy ``dtype``:
+    ``("u8", "f8_e5m2")``.
+
+    Raises:
+        TypeError: the generation has no dtype for these elements.
+    """
     native = dtype.newbyteorder("<")
     for name in _NUMPY:
         if numpy_dtype(name) == native and (generation == "2" or name not in _SINCE_2):
@@ -206,7 +215,12 @@ def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]
 
 
 def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
-    """Returns the storage dtype and the name of a PyTorch dtype in the given generation."""
+    """Returns the names of the storage dtype and of the dtype with which zTensor of ``generation`` stores the PyTorch ``dtype``:
+    ``("u8", "f8_e5m2")``.
+
+    Raises:
+        TypeError: the generation has no dtype for these elements.
+    """
     name = str(dtype).removeprefix("torch.")
     for own, torch_name in _TORCH.items():
         if torch_name == name and (generation == "2" or own not in _SINCE_2):
@@ -217,8 +231,8 @@ def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
 def empty(
     name: str, shape: Sequence[int], dtype: npt.DTypeLike, reader: Reader
 ) -> Array:
-    """Allocates an array for the object ``name``. Raises a :class:`zten.Error` if NumPy does not support the number or size
-    of the dimensions."""
+    """Allocates an array of ``shape`` and ``dtype`` for the object ``name`` of the file ``reader``. Raises a :class:`zten.Error` if NumPy
+    does not support the number or size of the dimensions, or there is no memory for the array."""
     try:
         dtype = np.dtype(dtype)
         # `np.empty` replaces text of length 0 by text of length 1.
@@ -230,8 +244,8 @@ def empty(
 def viewed(
     buffer: Any, offset: int, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], reader: Reader
 ) -> Array:
-    """Returns a view of the elements of the object ``name`` in ``buffer``, from byte ``offset`` on. Raises a
-    :class:`zten.Error` if NumPy does not support the shape."""
+    """Returns an array of ``shape`` and ``dtype`` that is a view of ``buffer`` from byte ``offset`` on: the elements of the object ``name``
+    of the file ``reader``. Raises a :class:`zten.Error` if NumPy does not support the shape."""
     try:
         return np.ndarray(shape, dtype, buffer, offset)
     except NO_ARRAY as error:
@@ -239,8 +253,8 @@ def viewed(
 
 
 def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) -> Array:
-    """Reshapes ``array`` to the shape of the object ``name``. Raises a :class:`zten.Error` if NumPy does not support the
-    shape."""
+    """Reshapes ``array`` to ``shape``, the shape of the object ``name`` of the file ``reader``. Raises a :class:`zten.Error` if NumPy does
+    not support the shape."""
     try:
         return array.reshape(shape)
     except NO_ARRAY as error:
@@ -248,8 +262,8 @@ def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) ->
 
 
 def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reader: Reader) -> Any:
-    """Returns the result of ``make`` for the object ``name``. Raises a :class:`zten.Error` if PyTorch does not support the
-    shape."""
+    """Calls ``make``, and returns the tensor of PyTorch that it creates, of ``shape``, for the object ``name`` of the file ``reader``.
+    Raises a :class:`zten.Error` if PyTorch does not support the shape."""
     try:
         return make()
     except NO_ARRAY as error:
@@ -258,17 +272,19 @@ def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reade
 
 
 def as_bytes(array: Array) -> Bytes:
-    """Returns the bytes of a contiguous array, as a view."""
+    """Returns a view of the memory of ``array``, which is contiguous, as an array of bytes in one dimension."""
     return array.reshape(-1).view(np.uint8) if array.itemsize else np.empty(0, np.uint8)
 
 
 def truth(content: Bytes) -> Array:
-    """Converts bytes to bools: in generation 0.1, each byte that is not 0 is true."""
+    """Converts ``content``, one byte for each element, to an array of bools. Each byte that is not 0 is true, as in files of generation
+    0.1."""
     return np.not_equal(content, 0)
 
 
 def unpack(packed: Bytes, count: int) -> Array:
-    """Unpacks ``count`` elements of ``f4_e2m1``, two from each byte. The first element of a pair is in the low half."""
+    """Unpacks ``count`` elements of ``f4_e2m1`` from ``packed``, which has two in each byte, to an array with one element in each byte. The
+    first element of a pair is in the low four bits."""
     codes = np.empty(count, np.uint8)
     np.bitwise_and(packed[: (count + 1) // 2], 15, out=codes[0::2])
     np.right_shift(packed[: count // 2], 4, out=codes[1::2])
@@ -276,7 +292,8 @@ def unpack(packed: Bytes, count: int) -> Array:
 
 
 def pack(codes: Bytes) -> Bytes:
-    """Packs elements of ``f4_e2m1`` from one to two in each byte. The first element of a pair is in the low half."""
+    """Packs ``codes``, elements of ``f4_e2m1`` in the low four bits of a byte each, to two elements in each byte. The first element of a
+    pair is in the low four bits. After an odd number of elements, the last high bits are 0."""
     packed = np.bitwise_and(codes[0::2], np.uint8(15))
     high = np.left_shift(codes[1::2], np.uint8(4))
     packed[: len(high)] |= high

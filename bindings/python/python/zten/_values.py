@@ -1,4 +1,4 @@
-"""Types for attribute values that Python cannot express."""
+"""Classes for values of attributes that Python has no type for, and reading large integers in JSON."""
 
 from __future__ import annotations
 
@@ -28,5 +28,6 @@ class Entries(tuple[tuple[Any, Any], ...]):
 
 
 def integer(document: dict[str, Any]) -> Any:
-    """Converts ``{"$int": "…"}``, the form of an integer in JSON that is too large for a double, to an integer."""
+    """Returns the integer for ``{"$int": "…"}``, which stands in JSON for an integer that a double cannot represent. Returns any other
+    ``document`` unchanged. It is an ``object_hook`` for the module ``json``."""
     return int(document["$int"]) if document.keys() == {"$int"} else document

@@ -28,7 +28,8 @@ Generation: TypeAlias = Literal["1.2", "2", 2]
 Format: TypeAlias = Literal["zt", "safetensors", "npz", "npy"]
 """The formats that zten writes, named by the suffixes of their files."""
 
-# Role, storage dtype, dtype, number of elements, bytes, and whether an earlier component may have stored the same bytes.
+# A component to write: its role, its storage dtype, its dtype, its number of elements, its bytes, and whether an earlier component may
+# have the same bytes, which are then stored once.
 Part: TypeAlias = tuple[str, str, str, int, Bytes, bool]
 
 
@@ -46,7 +47,7 @@ class Writer:
         self, writer: _zten.Writer | _zten.SpoolWriter, generation: str = "1.2", format: str = "zt"
     ) -> None:
         self._writer = writer
-        # The values are converted as for generation 2, which has all dtypes of the other formats.
+        # For a file of another format, values are converted as for generation 2, which has all dtypes of the other formats.
         self._generation = generation if format == "zt" else "2"
         self._format = format
 
@@ -83,7 +84,7 @@ class Writer:
             self._add(name, format, shape, parts, attributes)
 
     def _parts(self, value: Any) -> tuple[Sequence[int], str, list[Part]]:
-        """Returns the shape, layout and components of a tensor."""
+        """Converts ``value``, as :meth:`add` takes it, to an object of the file: its shape, its layout and its components."""
         if _is_torch(value) and str(value.layout) != "torch.strided":
             shape, kind, components = _sparse_torch(value)
         elif _is_sparse(value):
@@ -289,7 +290,8 @@ def save(
     zstd: int | None,
     canonical: bool,
 ) -> bytes | None:
-    """Writes a file of all tensors at ``path``, or returns its bytes if the path is None."""
+    """Writes a file with all ``tensors`` at ``path``, or returns the bytes of the file if ``path`` is None. The other arguments are those
+    of :func:`zten.numpy.save_file`."""
     names, own = list(tensors), _named(generation)
     path = None if path is None else resolved(path)
     suffix = _format(path, format, (own, digest, canonical, False), zstd)
@@ -363,8 +365,8 @@ def _shown(path: Path | None) -> str | None:
 
 
 def _declared(value: Any) -> tuple[list[int], str]:
-    """Returns the shape and dtype of a dense tensor. If it has the attributes ``shape`` and ``dtype``, its elements are not
-    read: they may be on a device."""
+    """Returns the shape of ``value``, a dense tensor or an array, and the name that its dtype has in zTensor. The elements of a value
+    with the attributes ``shape`` and ``dtype`` are not read, because they may be on a device."""
     if not hasattr(value, "shape") or not hasattr(value, "dtype") or hasattr(value, "__dataframe__"):
         shape, part = _part("data", value, "2")
         return shape, part[2]
@@ -381,14 +383,19 @@ def _declared(value: Any) -> tuple[list[int], str]:
 
 
 def _named(generation: Generation) -> str:
-    """Returns the name of a generation, which may be given as the number 2. A wrong value is rejected when the form is checked."""
+    """Returns ``generation`` as text: ``"2"`` for the number 2. Any other value is returned as it is, and ``_check_form`` and the native
+    module reject wrong ones."""
     is_two = type(generation) is int and generation == 2
     return "2" if is_two else cast(str, generation)
 
 
 def _format(path: Path | None, format: str | None, form: tuple[str, str | None, bool, bool], zstd: object) -> str:
-    """Returns the suffix of the format to write, as ``_zten.written_format`` does, and checks that the format has all options
-    that differ from their defaults."""
+    """Returns the suffix, without its dot, of the format to write: ``format``, or else the suffix of ``path``.
+
+    Raises:
+        ValueError: zten does not write this format, or an option of ``form`` or ``zstd`` differs from its default, and the format is not
+            that of ``.zt`` files, which alone has these options.
+    """
     generation, digest, canonical, _ = form
     _check_form(generation, zstd)
     suffix = _zten.written_format(path, format)
@@ -404,7 +411,8 @@ def _format(path: Path | None, format: str | None, form: tuple[str, str | None, 
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Prefixes the messages of errors in the block with ``what``, which names the tensor or component."""
+    """Prefixes the message of a :class:`TypeError`, :class:`ValueError` or :class:`OverflowError` that is raised in the block with
+    ``what``, which names the tensor or component."""
     try:
         yield
     except (TypeError, NotImplementedError) as error:
@@ -416,8 +424,8 @@ def naming(what: str) -> Iterator[None]:
 
 
 def tied(tensors: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the name of each tensor that is the same view of the same memory as an earlier tensor, with the name of the first
-    such tensor."""
+    """Returns the tensors that are the same view of the same memory as an earlier tensor, such as tied weights: the name of each, with the
+    name of the first tensor that is this view."""
     seen: dict[Any, str] = {}
     ties = {}
     for name, value in tensors.items():
@@ -441,11 +449,12 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _sparse_scipy(value: Any, generation: str) -> tuple[Sequence[int], str, dict[str, Any]]:
-    """Returns the shape, layout and components of a sparse array of SciPy."""
+    """Returns what is written of ``value``, a sparse array of SciPy, in a file of ``generation``: its shape, its layout, and arrays for
+    the components by their roles."""
     is_coo = value.format == "coo"
     value = value if is_coo else value.tocsr()
     if generation == "2":
-        # Generation 2 requires one value for each cell, and sorted indices in each row.
+        # Generation 2 requires at most one value for each cell, and sorted indices in each row.
         value = value.copy()
         value.sum_duplicates()
     if is_coo:
@@ -457,7 +466,12 @@ def _sparse_scipy(value: Any, generation: str) -> tuple[Sequence[int], str, dict
 
 
 def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
-    """Returns the shape, layout and components of a sparse tensor of PyTorch."""
+    """Returns what is written of ``value``, a sparse tensor of PyTorch: its shape, its layout, and arrays or tensors for the components by
+    their roles.
+
+    Raises:
+        TypeError: the layout is neither CSR of two dimensions nor COO without dense dimensions.
+    """
     layout, value = str(value.layout).removeprefix("torch."), value.detach()
 
     def index(tensor: Any) -> Array:
@@ -478,7 +492,12 @@ def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
 def _check_quantized(
     shape: Sequence[int], components: Mapping[str, Any], how: tuple[int, int, str]
 ) -> None:
-    """Checks the components of a ``quantized_group`` against its shape and its bits, group size and packing."""
+    """Checks that the shapes and dtypes of ``components``, those of a ``quantized_group``, follow from its ``shape`` and from ``how``: its
+    number of bits, its group size and its packing.
+
+    Raises:
+        ValueError: they do not, or the packing is unknown.
+    """
     bits, group_size, packing = how
     known = {name: (codes, word, bits) for name, codes, word, bits in _zten.packings()}
     if packing not in known:
@@ -502,7 +521,7 @@ def _check_quantized(
 
 
 def _writer(path: Path | None, form: tuple[str, str | None, bool, bool], zstd: int | None) -> _zten.Writer:
-    """Checks the options of a zTensor file, and begins the file."""
+    """Checks the options of a zTensor file, and begins the file at ``path``, or in memory if ``path`` is None."""
     _check_form(form[0], zstd)
     return _zten.Writer(path, form, zstd)
 
@@ -519,7 +538,12 @@ def _check_form(generation: object, zstd: object) -> None:
 def _part(
     role: str, value: Any, generation: str
 ) -> tuple[list[int], Part]:
-    """Returns the shape of an array or dense tensor, and the component ``role`` that is written of it."""
+    """Converts ``value``, an array or dense tensor, to a component with the role ``role`` of a file of ``generation``. Returns the shape of
+    the value, and the component.
+
+    Raises:
+        TypeError: the generation has no dtype for the elements, or the value is a masked array or a data frame.
+    """
     if _is_torch(value):
         return _torch_part(role, value, generation)
     if isinstance(value, np.ma.MaskedArray):
@@ -528,7 +552,7 @@ def _part(
         raise TypeError("a data frame is not a tensor: write its columns, or what to_numpy() gives")
     array: Array = np.asarray(value)
     storage, element = _types.from_numpy(array.dtype, generation)
-    # Files hold little-endian, contiguous elements. Such an array is not copied.
+    # Files hold little-endian elements in row-major order. NumPy copies an array only if it differs from that.
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     content = _types.as_bytes(little)
     if element == "f4_e2m1":
@@ -551,7 +575,7 @@ def _torch_part(
         storage, element = "u8", "f4_e2m1"
     else:
         storage, element = _types.from_torch(value.dtype, generation)
-    # The conjugate and negative bits of a view are not applied to the elements in memory, which are written.
+    # A view of PyTorch may be marked as conjugated or negated. The elements in memory, which are written, are those before that.
     value = value.detach().cpu()
     if value.is_conj() or value.is_neg():
         value = value.resolve_conj().resolve_neg()

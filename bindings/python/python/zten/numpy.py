@@ -81,14 +81,15 @@ def load(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Reads all tensors of a file in memory, as :func:`load_file` does."""
+    """Reads all tensors of a file whose bytes are ``data``, and returns them as :func:`load_file` does."""
     return _load(data, map=False, verify=verify, limits=limits, tolerate=tolerate)
 
 
 def _merged(
     metadata: Mapping[str, str] | None, attributes: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """Merges the text attributes ``metadata`` and ``attributes``, which win if both have a key."""
+    """Returns the attributes of the file: those of ``metadata``, whose values are text, and those of ``attributes``. If both have a key,
+    the value of ``attributes`` is used. Returns None if both are None."""
     if metadata is None:
         return attributes
     for key, text in metadata.items():

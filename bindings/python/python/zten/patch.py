@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _types, _write, _zten
 from ._errors import Unsupported
@@ -89,7 +90,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Whole:
-    """A tensor that a patch holds whole."""
+    """A tensor whose elements are all in a patch, because the tensor is added, or its type, shape or attributes change."""
 
     name: str
     """The name of the tensor."""
@@ -99,7 +100,8 @@ class Whole:
 
 @dataclass(frozen=True)
 class Patch:
-    """The description of a patch."""
+    """What a patch changes: the tensors that it changes, replaces, removes and renames, and the identities of the models before and
+    after."""
 
     base: str
     """The identity of the tensors from which the patch was made, as :meth:`zten.File.identity` returns it."""
@@ -121,7 +123,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of checking patches."""
+    """What :func:`verify` has found: the identities of the model before and after the patches, and the number of tensors after them."""
 
     base: str
     """The identity of the base, as :meth:`zten.File.identity` returns it."""
@@ -303,8 +305,8 @@ def show(
 
 @contextmanager
 def _model(model: Model) -> Iterator[Any]:
-    """Yields what the native module takes for a model: a file; or the entries of arrays, and a function that fetches the bytes of
-    the array of a number."""
+    """Yields what the native module takes for ``model``: for a file, the path, bytes or open file, which is closed at the end of the
+    block; for arrays, what :func:`_arrays` returns."""
     if isinstance(model, Mapping):
         yield _arrays(model)
     else:
@@ -314,7 +316,8 @@ def _model(model: Model) -> Iterator[Any]:
 
 @contextmanager
 def _sources(patches: Patches) -> Iterator[list[Any]]:
-    """Yields what the native module takes for patches."""
+    """Yields what the native module takes for ``patches``: a list of paths, bytes and open files, which are closed at the end of the
+    block."""
     several = isinstance(patches, Sequence) and not isinstance(patches, (str, bytes, bytearray, memoryview))
     with ExitStack() as stack:
         given: Iterable[Any] = patches if several else [patches]  # type: ignore[assignment]
@@ -322,8 +325,8 @@ def _sources(patches: Patches) -> Iterator[list[Any]]:
 
 
 def _arrays(tensors: Mapping[str, Any]) -> tuple[list[_zten._Array], Callable[[int], _types.Bytes]]:
-    """Returns the name, dtype, shape and bytes of each array. The bytes of an array that is on a device, or needs a copy to have
-    the form of a file, are None: the function returns them when their turn comes."""
+    """Returns a list of the name, dtype, shape and bytes of each array, and a function. The bytes of an array that is on a device, or is
+    not contiguous and little-endian, are None in the list. The function copies them for the index of the array, when they are read."""
     values, entries = [], []
     for name, value in tensors.items():
         with _naming(name):
@@ -352,7 +355,12 @@ def _naming(name: object) -> Any:
 
 
 def _dense(name: str, value: Any) -> Any:
-    """Returns a tensor of PyTorch as it is, and everything else as an array of NumPy or an object that becomes one."""
+    """Checks that ``value``, the tensor ``name``, is dense, and returns it: as it is if it has the attributes ``shape`` and ``dtype``,
+    otherwise as an array of NumPy.
+
+    Raises:
+        Unsupported: the tensor is sparse.
+    """
     if _write._is_sparse(value) or (_write._is_torch(value) and str(value.layout) != "torch.strided"):
         raise Unsupported(f"tensor {name!r} is sparse: patches of arrays in memory take dense ones", object=name)
     is_described = hasattr(value, "shape") and hasattr(value, "dtype")
@@ -360,7 +368,8 @@ def _dense(name: str, value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """True if the memory of ``value`` is that of a file: contiguous, little-endian, on the CPU."""
+    """Returns whether the memory of ``value`` has the bytes that a file would have: on the CPU, contiguous, little-endian, and not packed
+    differently, as ``f4_e2m1`` is."""
     if _write._is_torch(value):
         is_view = value.is_conj() or value.is_neg()
         return bool(value.device.type == "cpu" and value.is_contiguous() and not is_view)
@@ -373,8 +382,13 @@ _Memory: TypeAlias = tuple[_types.Bytes, Callable[[], None] | None]
 
 
 def _writable(tensors: Mapping[str, Any]) -> tuple[list[_zten._Place], list[_Memory], list[str]]:
-    """Returns the name, dtype and shape of each array, and the number of its memory; each memory, with a function that copies it back
-    if it is a copy; and the name of the first array of each memory."""
+    """Returns three lists about the arrays that a patch changes in place: the name, dtype and shape of each array, with the index of its
+    memory in the second list; the bytes of each memory, which may be a copy, with a function that copies them back to the array, or None
+    if the bytes are the array's own; and for each memory the name of the first array that has it.
+
+    Raises:
+        TypeError, ValueError: an array cannot be changed in place.
+    """
     places: list[_zten._Place] = []
     memory: list[_Memory] = []
     owners: list[str] = []
@@ -408,10 +422,15 @@ def _writable(tensors: Mapping[str, Any]) -> tuple[list[_zten._Place], list[_Mem
     return places, memory, owners
 
 
+# NumPy 2 has moved this function from `numpy` to `numpy.lib.array_utils`, a module that NumPy 1.26 does not have.
+_byte_bounds: Callable[[npt.NDArray[Any]], tuple[int, int]] = getattr(getattr(np.lib, "array_utils", np), "byte_bounds")
+
+
 def _extent(value: Any) -> tuple[tuple[Any, ...], tuple[str, int, int]]:
-    """Returns what is equal for equal views of the same memory, and the device and the range of addresses of the elements."""
+    """Returns a key, which is equal for two arrays if they are the same view of the same memory, and the memory that the elements are in:
+    the device, the address of the first byte, and the address after the last byte."""
     if isinstance(value, np.ndarray):
-        start, end = np.lib.array_utils.byte_bounds(value)
+        start, end = _byte_bounds(value)
         where = ("cpu", start, end)
         strides: Any = value.strides
     else:
@@ -419,13 +438,13 @@ def _extent(value: Any) -> tuple[tuple[Any, ...], tuple[str, int, int]]:
         start = value.data_ptr()
         last = sum((length - 1) * stride for length, stride in zip(value.shape, strides, strict=True))
         where = (str(value.device), start, start + (last + 1) * size if value.numel() else start)
-    # Arrays without elements have no memory to share.
+    # Arrays without elements may have the same address, but share no memory, so each gets a key of its own.
     own = () if where[1] < where[2] else (id(value),)
     return (*where, tuple(value.shape), tuple(strides), str(value.dtype), *own), where
 
 
 def _copying_back(value: Any, content: _types.Bytes) -> Callable[[], None]:
-    """Returns a function that replaces the elements of ``value`` by those of ``content``, which was copied from it."""
+    """Returns a function that copies the elements in ``content``, a copy of ``value`` in the form of a file, back to ``value``."""
 
     def array() -> None:
         if value.dtype == _types.numpy_dtype("f4_e2m1"):

@@ -86,7 +86,7 @@ def load(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Reads all tensors of a file in memory, as :func:`load_file` does."""
+    """Reads all tensors of a file whose bytes are ``data``, and returns them on ``device``, as :func:`load_file` does."""
     return load_file(data, device=device, verify=verify, limits=limits, tolerate=tolerate)
 
 

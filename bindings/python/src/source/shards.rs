@@ -21,8 +21,8 @@ pub(crate) type OpenShards<'a> = Shards<'a, Watched>;
 /// A shard or sibling file that a header lists.
 pub(super) struct Listed {
     pub(super) want: Want,
-    /// The file with the name or digest of the shard, and `None` if no such file exists. Unset for a remote file until it is
-    /// looked for.
+    /// The file that was found by the name or the digest of the shard; `None` if no file was found. Unset as long as a remote file has not
+    /// been looked for.
     pub(super) found: OnceLock<Option<OpenedShard>>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Listed {
 pub(super) struct OpenedShard {
     pub(super) source: Arc<OpenSource>,
     pub(super) length: u64,
-    /// The blocks that were verified when the digest of the file was compared. Unset before.
+    /// The blocks of the file with a digest of each, which were computed when the digest of the whole file was compared. Unset before that.
     verified: OnceLock<VerifiedBlocks>,
 }
 
@@ -41,7 +41,7 @@ impl OpenedShard {
 }
 
 impl Listed {
-    /// Lists the shard `want` of the file `root`, and opens the shard if `root` was opened by its `path`.
+    /// Creates the entry for the shard `want` of the file `root` at `path`. If `root` is a file on disk, looks for the shard and opens it.
     pub(super) fn open_sibling(want: Want, root: &OpenSource, path: &Path) -> io::Result<Self> {
         let (OpenSource::File(_) | OpenSource::Blob(_)) = root else {
             return Ok(Self { want, found: OnceLock::new() });
@@ -51,14 +51,15 @@ impl Listed {
         Ok(Self { want, found: OnceLock::from(found) })
     }
 
-    /// Returns the file of the shard, which a remote file `root` looks for at the first call. Returns `None` if no file exists.
+    /// Returns the file of this shard of `root`. If `root` is remote, the first call looks for the file. Returns `None` if there is no such
+    /// file.
     pub(super) fn find(&self, root: &OpenSource) -> io::Result<Option<&OpenedShard>> {
         if self.found.get().is_none() {
             let found = root.find(&self.want).map_err(|error| {
                 let name = escape::quoted(self.want.name());
                 io::Error::new(error.kind(), format!("{name}: {error}"))
             })?;
-            // `set` fails if another thread found the file meanwhile. The first result is kept.
+            // `set` fails if another thread has found the file in the meantime. Its result is kept, and this one is dropped.
             let _ = self.found.set(found);
         }
         Ok(self.found.get().and_then(Option::as_ref))
@@ -66,8 +67,9 @@ impl Listed {
 }
 
 impl Open {
-    /// Finds the groups of tensors that follow conventions of quantization. The content of remote files is not read for their
-    /// shapes, because that would fetch most of such a file; a group whose shape is not known then stays as it is.
+    /// Finds the groups of tensors that together are a quantized tensor by a convention, such as codes and scales. The shapes of some groups
+    /// are the content of small tensors. Of a remote file these are not read, because that would fetch most of the file, so such groups are
+    /// not found.
     pub(crate) fn groups(&self, cancel: &Cancel) -> Result<Groups, Error> {
         if !self.archive.needs_content_for_groups() || self.is_remote() {
             return self.archive.find_groups(None);
@@ -111,8 +113,8 @@ impl Open {
         verified.map(|()| shards)
     }
 
-    /// Opens the shards with the names `only`, or all shards if it is `None`. Blocks of a shard that were verified by an
-    /// earlier call are not verified again.
+    /// Opens the shards with the names `only`, or all shards if `only` is `None`. A shard that an earlier call has verified is not verified
+    /// again.
     fn bind(&self, cancel: &Cancel, only: Option<HashSet<&str>>) -> Result<OpenShards<'_>, Error> {
         let mut shards = self.manifest().bind_shards(&Finder { open: self, cancel, only })?;
         for bound in shards.bound_mut() {
@@ -124,7 +126,7 @@ impl Open {
         Ok(shards)
     }
 
-    /// Keeps what later calls need of `shards`: the blocks that were verified when their digests were compared.
+    /// Stores the verified blocks of each of `shards` in this file, so that later calls do not verify the shards again.
     fn keep(&self, shards: &OpenShards<'_>) {
         for bound in shards.bound() {
             if let Some(blocks) = bound.verified()
@@ -135,7 +137,8 @@ impl Open {
         }
     }
 
-    /// Announces that all bytes of `shards` will be read, except for shards without a digest and shards that were verified.
+    /// Begins to fetch all bytes of the remote files of `shards`, to compare their digests. Skips shards without a digest, and shards that
+    /// have been verified before.
     fn plan_whole<'s>(&self, shards: impl Iterator<Item = Shard<'s>>) -> io::Result<()> {
         for shard in shards.filter(|shard| shard.digest().is_some()) {
             if let Some(found) = self.known(shard.name())
@@ -148,13 +151,13 @@ impl Open {
         Ok(())
     }
 
-    /// Returns the file of the shard `name`, if it has been opened.
+    /// Returns the file of the shard `name`, or `None` if it has not been opened, or does not exist.
     fn known(&self, name: &str) -> Option<&OpenedShard> {
         let listed = self.shards.iter().find(|listed| listed.want.name() == name)?;
         listed.found.get()?.as_ref()
     }
 
-    /// Returns the file of the shard `name`, which is looked for if it has not been opened. Returns `None` if no file exists.
+    /// Returns the file of the shard `name`. If it has not been opened before, looks for it. Returns `None` if there is no such file.
     pub(super) fn found(&self, name: &str) -> io::Result<Option<&OpenedShard>> {
         match self.shards.iter().find(|listed| listed.want.name() == name) {
             Some(listed) => listed.find(self.source()),
@@ -163,7 +166,7 @@ impl Open {
     }
 }
 
-/// Finds the files of the shards of `open`.
+/// Finds the files of shards of the open file `open`, for the library. Reads of these files fail after `cancel` was set.
 struct Finder<'f> {
     open: &'f Open,
     cancel: &'f Cancel,

@@ -45,7 +45,7 @@ pub(crate) struct Check {
     /// Accept named files of kinds that hold no tensors, such as text and images, as -r does in folders
     #[arg(long)]
     pub(crate) any_kind: bool,
-    /// Check the files that LIST names, one on each line; - reads standard input
+    /// Check the files that LIST names, one on each line, which ends with LF or CR LF; - reads standard input
     #[arg(long, value_name = "LIST")]
     #[serde(skip)]
     pub(crate) files_from: Option<PathBuf>,

@@ -4,9 +4,9 @@ use zten_report::glob::literal;
 
 use crate::escape;
 
-/// The largest number of names that are compared with a missing name to suggest a similar one, and the largest length in bytes
-/// of each.
+/// The largest number of existing names that are compared with a missing name to suggest a similar one.
 const NAMES: usize = 1 << 16;
+/// The largest length in bytes of a name that is compared: the missing name, and each existing name.
 const LONG: usize = 128;
 
 /// Returns the sentence that no tensor matches `pattern`, with the most similar of `names`.
@@ -26,7 +26,8 @@ pub(crate) fn no_attribute<'n>(key: &str, keys: impl Iterator<Item = &'n str>) -
     format!("no attribute named {}{}", escape::quoted(key), near.unwrap_or_default())
 }
 
-/// Returns the name that is most similar to `wanted`, or `None` if none has a similarity (0 to 1) above `least`.
+/// Returns the one of `names` that is most similar to `wanted`, or `None` if no name has a similarity (0 to 1) above
+/// `least`. Names of more than [`LONG`] bytes, and names after the first [`NAMES`], are not compared.
 pub(crate) fn nearest<'n>(
     wanted: &str,
     names: impl Iterator<Item = &'n str>,

@@ -32,7 +32,7 @@ pub(crate) struct Patch {
     pub(crate) action: PatchAction,
 }
 
-/// What is done with patches.
+/// The subcommand of `zten patch`: what is done with patches.
 #[derive(Debug, clap::Subcommand, Serialize, Deserialize)]
 pub(crate) enum PatchAction {
     /// Write what changed between two files, of any formats and names, as a patch
@@ -130,8 +130,21 @@ pub(crate) struct PatchShow {
     pub(crate) strictness: Strictness,
 }
 
+/// Returns whether two paths name the same entry of the same folder, such as `x` and `./x`. A link is another entry than the
+/// file to which it leads, because replacing one leaves the other.
+fn are_one_entry(one: &Path, other: &Path) -> bool {
+    let folder = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        std::fs::canonicalize(folder.unwrap_or_else(|| ".".as_ref())).ok()
+    };
+    one == other
+        || one.file_name().is_some()
+            && one.file_name() == other.file_name()
+            && folder(one).is_some_and(|own| folder(other) == Some(own))
+}
+
 impl Patch {
-    /// Returns the limits and tolerances for all files.
+    /// Returns the limits and tolerances with which the subcommand reads all of its files.
     pub(crate) fn strictness(&self) -> &Strictness {
         match &self.action {
             PatchAction::Make(args) => &args.strictness,
@@ -141,7 +154,7 @@ impl Patch {
         }
     }
 
-    /// Returns the paths of the files that are read.
+    /// Returns the paths of the files that the subcommand reads, in the order in which its function takes them.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let after = |old: &PathBuf, patches: &[PathBuf]| {
             let mut paths = vec![old.clone()];
@@ -156,13 +169,23 @@ impl Patch {
         }
     }
 
-    /// Returns the path of the file that is written, and whether an existing file is replaced. Returns `None` if nothing is written.
-    pub(crate) fn output(&self) -> Option<(&Path, bool)> {
+    /// Returns the path of the file that the subcommand writes, or `None` if it writes no file.
+    pub(crate) fn output(&self) -> Option<&Path> {
         match &self.action {
-            PatchAction::Make(args) => Some((&args.output, args.force)),
-            // Who names OLD as the output asks for it to be replaced.
-            PatchAction::Apply(args) => Some((&args.output, args.force || args.output == args.old)),
+            PatchAction::Make(args) => Some(&args.output),
+            PatchAction::Apply(args) => Some(&args.output),
             PatchAction::Verify(_) | PatchAction::Show(_) => None,
+        }
+    }
+
+    /// Returns whether the output replaces an existing file. Looks at the file system, so a confined process must not call this
+    /// function.
+    pub(crate) fn replaces(&self) -> bool {
+        match &self.action {
+            PatchAction::Make(args) => args.force,
+            // Who names OLD as the output, in any spelling, asks for OLD to be replaced.
+            PatchAction::Apply(args) => args.force || are_one_entry(&args.output, &args.old),
+            PatchAction::Verify(_) | PatchAction::Show(_) => false,
         }
     }
 }

@@ -1,13 +1,13 @@
-//! The option `--rename`: what it says, and the new names that it gives.
+//! The option `--rename`: the syntax of its values, and the new names that they give to tensors.
 
 use regex_lite::{Regex, RegexBuilder};
 use zten::num::u64_from_usize;
 
 pub(crate) const NO_MEMORY: &str = "out of memory";
-/// Bytes of memory that a compiled regular expression may take.
+/// The largest number of bytes of memory that a compiled regular expression may take.
 const MOST: usize = 1 << 20;
-/// Bytes of a new name, at most, unless the old name is longer. Each `--rename` may multiply the length of a name, so a
-/// chain of them could exhaust memory.
+/// The largest length of a new name in bytes, unless the old name is longer. Each `--rename` may multiply the length of a
+/// name, so a chain of renames could exhaust memory.
 pub(crate) const NAME: usize = 64 << 10;
 
 /// A rule that renames tensors: the value of one `--rename`.
@@ -79,7 +79,7 @@ impl Rename {
         }
     }
 
-    /// Returns the new name of the tensor `name`, or `None` if the change does not apply to the name.
+    /// Returns the new name that this rule gives to the tensor `name`, or `None` if the rule does not apply to that name.
     ///
     /// # Errors
     /// The new name is longer than `longest` bytes, or `work` is used up.

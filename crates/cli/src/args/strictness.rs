@@ -20,7 +20,8 @@ pub(crate) struct Strictness {
     #[arg(long)]
     no_shards: bool,
     /// Follow symbolic links to the files that an index or a file refers to, and with -r all links in folders. Without this
-    /// option, only links from the snapshots to the blobs of a Hugging Face cache are followed
+    /// option, of these links only those from the snapshots to the blobs of a Hugging Face cache are followed. A file or
+    /// folder that is named may always be a link
     #[arg(long)]
     follow: bool,
 }

@@ -88,7 +88,7 @@ fn write(
     Ok(summary)
 }
 
-/// A buffered output file that counts its length.
+/// A buffered output file that counts the bytes of its length as they are written.
 #[derive(Debug)]
 pub(crate) struct Counted {
     out: BufWriter<File>,
@@ -122,12 +122,13 @@ impl Seek for Counted {
     }
 }
 
-/// Validates the manifest or header of the input. With `--trim`, the input ends where its last tensor does; the number is that of
-/// the bytes that follow.
+/// Validates the manifest or header of `file`, the input. Returns the open archive and the number of bytes that `--trim`
+/// has cut off after the last tensor, which is 0 without `--trim`.
 fn archive(args: &Convert, mut file: Opened) -> Result<(FileWithShards, u64), Box<Problem>> {
     let options = args.strictness.options();
     let trimmed = if args.trim { trim(&mut file, &options)? } else { 0 };
-    // Tensors that follow a convention of quantization are written as they are, unless their values are.
+    // Without `--dequantize`, the tensors of codes and scales of a quantized tensor are converted one by one, so they are
+    // not grouped here.
     Ok((file.archive(&options)?.with_conventions(args.dequantize.is_none())?, trimmed))
 }
 
@@ -144,7 +145,8 @@ fn trim(file: &mut Opened, options: &OpenOptions) -> Result<u64, Box<Problem>> {
     Ok(trimmed)
 }
 
-/// The number of objects that were written, and notes for the user, one line each.
+/// What a conversion has written: the number of objects, notes for the user (one line each), and the tensors that were left
+/// out.
 #[derive(Debug, Default)]
 struct Written {
     objects: usize,

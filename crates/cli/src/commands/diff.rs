@@ -58,7 +58,7 @@ fn unmatched(sides: &[Side; 2], patterns: &[String], globs: &[Glob]) -> Option<S
     Some(no_match(pattern, names()))
 }
 
-/// Compares two files.
+/// Compares two files, and prints their differences, or the problems of files that are rejected.
 pub(crate) fn run(
     app: &mut App,
     args: &Diff,
@@ -80,7 +80,7 @@ pub(crate) fn run(
     }
     let [old, new] = &sides;
     let compared = [old, new].map(|side| side.compared(&globs));
-    // The attributes of the files are not attributes of the selected tensors.
+    // If only some tensors are selected, the attributes of the files are not compared.
     let mut found = diff::compare(compared, globs.is_empty());
     let tolerance = args.tolerance();
     if (!args.quiet || tolerance.is_some())
@@ -91,7 +91,8 @@ pub(crate) fn run(
     if tolerance.is_some() {
         found.accept();
     }
-    // If an object was not compared, the status says so, whatever else differs.
+    // If an object could not be read, the exit status is that of this problem, which is printed below, even if other
+    // objects differ.
     if !found.is_equal() && found.unread.is_empty() {
         app.set_exit_status(Status::Invalid);
     }

@@ -53,7 +53,7 @@ pub(crate) fn run(
     let patterns = &args.select.patterns;
     let selection = match Selection::new(archive, patterns, args.sort.or(default)) {
         Ok(selection) => selection,
-        // Other commands take several files, so the user may have meant a pattern as a file name.
+        // Other commands take several files, so the user may have meant a file by an argument that `ls` takes as a pattern.
         Err(message) if patterns.iter().any(|pattern| is_like_file(pattern)) => {
             return app.usage(format!("{message}; --also FILE lists another file, too"));
         }
@@ -128,8 +128,9 @@ fn list(
     names.into_iter().try_for_each(|name| writeln!(out, "left out: {name}"))
 }
 
-/// The largest number of unread objects that the footer names, and of terminal columns for each name.
+/// The largest number of unread objects that the footer of the table names.
 const NAMES: usize = 8;
+/// The largest number of terminal columns of the name of an unread object in the footer.
 const NAME: usize = 40;
 
 /// Returns phrases about the objects that are not readable: how many are opaque, and which ones are unread by which rule.

@@ -33,7 +33,7 @@ pub(crate) fn run(
     files: Vec<Result<Opened, Box<Problem>>>,
     create: &dyn Create,
 ) -> io::Result<()> {
-    if args.output().is_some_and(|(path, _)| path.as_os_str() == "-") {
+    if args.output().is_some_and(|path| path.as_os_str() == "-") {
         return app.usage("-o - is not standard output; -o ./- names a file");
     }
     let Some(format) = target(args) else {
@@ -69,7 +69,7 @@ fn target(args: &Args) -> Option<WrittenFormat> {
     }
 }
 
-/// Parses the headers of all files.
+/// Parses the headers of all files. If any file is rejected, returns the problems of all rejected files.
 fn archives(
     files: Vec<Result<Opened, Box<Problem>>>,
     options: &OpenOptions,

@@ -24,7 +24,7 @@ pub(crate) use zten::finding::Verdict;
 pub(crate) struct Problem {
     file: PathBuf,
     finding: Finding,
-    /// Problems of further objects, or `None` if only one object was checked.
+    /// Further objects of the file with problems, or `None` if no further objects were checked.
     more: Option<More>,
     /// The notes on the file.
     notes: Vec<Finding>,
@@ -53,8 +53,9 @@ impl Flaw {
     ];
 }
 
-/// The largest number of further objects whose names are printed, and of terminal columns for each name.
+/// The largest number of further objects with problems whose names are printed.
 const NAMES: usize = 8;
+/// The largest number of terminal columns of the name of a further object.
 const NAME: usize = 40;
 
 impl More {

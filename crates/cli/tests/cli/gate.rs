@@ -69,6 +69,11 @@ fn every_file_of_a_cloned_model_repository_is_answered() {
             ("x.PT", &pickle),
         ],
     );
+    // Files that macOS and Windows add to folders.
+    let apple_double = b"\0\x05\x16\x07\0\x02\0\0Mac OS X        \0\x02\0\0\0\x09";
+    fs::write(root.join(".DS_Store"), b"\0\0\0\x01Bud1\0\0\x10\0").unwrap();
+    fs::write(root.join("._model.safetensors"), apple_double).unwrap();
+    fs::write(root.join("Thumbs.db"), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0").unwrap();
     fs::write(root.join("logo.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01").unwrap();
     fs::write(root.join("helper.so"), b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0").unwrap();
     fs::write(root.join("noise.dat"), [0xc1, 0xff, 0x07, 0xfe, 0x00, 0x9d].repeat(99)).unwrap();
@@ -78,8 +83,11 @@ fn every_file_of_a_cloned_model_repository_is_answered() {
         let other = |kind: &str| json!(["other", kind, null, []]);
         let note = |kind: &str| json!(["other", kind, null, ["program-file"]]);
         for (path, wanted) in [
+            (".DS_Store", other("os-metadata")),
+            ("._model.safetensors", other("os-metadata")),
             (".gitattributes", other("text")),
             ("README.md", other("text")),
+            ("Thumbs.db", other("os-metadata")),
             ("code/__init__.py", other("empty")),
             ("code/setup.py", other("python")),
             ("config.json", other("json")),
@@ -97,17 +105,18 @@ fn every_file_of_a_cloned_model_repository_is_answered() {
         assert_eq!(found["noise.dat"][2], "format-unknown");
         assert_eq!(found["noise.dat"][0], "unsupported");
         assert_eq!(found["tf/model-2.safetensors"][2], "format-lfs-pointer");
-        assert_eq!(found.len(), 15, "{found:#?}");
+        assert_eq!(found.len(), 18, "{found:#?}");
         let summary = &json_lines(&output.stdout).pop().unwrap()["summary"];
-        let kinds = json!({"text": 3, "json": 2, "image": 1, "python": 2, "elf": 1, "empty": 1});
+        let kinds = json!({
+            "text": 3, "json": 2, "image": 1, "python": 2, "elf": 1, "empty": 1, "os-metadata": 3,
+        });
         assert_eq!((&summary["kinds"], &summary["notes"]), (&kinds, &json!({"program-file": 2})));
         assert_eq!(summary["skipped"]["version_control"], 1);
         assert_eq!(summary["skipped_folders"], json!([root.join(".git").to_str().unwrap()]));
     });
     each_way(&["-r", name], |output| {
         let (_, out, errors) = ended(output);
-        let counted =
-            "10 files without tensors: 1 elf, 1 empty, 1 image, 2 json, 2 python, 3 text\n";
+        let counted = "13 files without tensors: 1 elf, 1 empty, 1 image, 2 json, 3 os-metadata, 2 python, 3 text\n";
         assert!(out.ends_with(counted), "{out}");
         assert!(
             out.contains("modeling.py: Python source, which holds no tensors, 1 note\n  note: "),
@@ -125,7 +134,7 @@ fn every_file_of_a_cloned_model_repository_is_answered() {
         let notes = results.iter().filter(|result| result["level"] == "note");
         assert_eq!(
             (notes.count(), document["runs"][0]["artifacts"].as_array().unwrap().len()),
-            (2, 15)
+            (2, 18)
         );
     });
     // Without the files that are unsupported or invalid, the policy alone decides the status.

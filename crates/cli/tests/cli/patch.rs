@@ -142,8 +142,8 @@ fn headers_are_kept() {
             succeeded(run(&to("make", &made), [&old, &new]));
             succeeded(run(&to("apply", &result), [&old, &made]));
             assert_eq!(fs::read(&result).unwrap(), fs::read(&new).unwrap());
-            // The output is the base itself. The base differs in a tensor that the patch changes, or in a tensor that it does not
-            // change.
+            // A base with another byte is rejected, whether the byte is in a tensor that the patch changes or in another
+            // one. The output of the last call stays.
             for byte in [9, 149_000] {
                 let other = file("other.safetensors", &|data| data[byte] ^= 2);
                 failed(run(&to("apply", &result), [&other, &made]), 1);
@@ -177,7 +177,7 @@ fn chains_replace_their_base() {
         let out = ["apply", "-q", "-o", current.to_str().unwrap()];
         assert_eq!(succeeded_text(patch(&out, &paths)), "");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());
-        // The same patches are applied a second time.
+        // The patches do not fit their own result, so they cannot be applied a second time.
         let why = failed(patch(&out, &paths), 1);
         assert!(why.contains("patch-base"), "{why}");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());
@@ -191,6 +191,31 @@ fn chains_replace_their_base() {
     // One patch of the chain is missing.
     let why = failed(patch(&["verify"], &[&steps[0], &patches[0], &patches[2]]), 1);
     assert!(why.contains("3.zt") && why.contains("the result of the patch before it"), "{why}");
+}
+
+/// Checks that `apply` replaces OLD without `--force` if the output is OLD in another spelling, but not if the output is a link
+/// to OLD: replacing the link would leave OLD as it is.
+#[test]
+fn another_spelling_of_the_base_is_the_base() {
+    for mode in MODES {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (old, new, made) = (model(&at("old.zt"), 0), model(&at("new.zt"), 3), at("p.zt"));
+        succeeded(patch(&["make", "-q", "-o", made.to_str().unwrap()], &[&old, &new]));
+        let apply = |out: &str| {
+            let args = ["patch", "apply", "-q", "-o", out, "old.zt", "p.zt"];
+            let mut command = crate::command();
+            command.args(args).args(mode).current_dir(folder.path()).output().unwrap()
+        };
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("old.zt", at("link.zt")).unwrap();
+            let why = failed(apply("link.zt"), 2);
+            assert!(why.contains("--force"), "{why}");
+        }
+        succeeded(apply("./old.zt"));
+        assert_eq!(id(&old), id(&new));
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     OtherRange,
     /// The answer is right, and comes in pieces of a thousand bytes.
     Pieces,
+    /// Right answers, but a request for an object that does not exist is denied, as by S3 if the credentials may not list the bucket.
+    DeniedIfMissing,
     /// Right answers with a weak entity tag, as of a server that compresses. It fits no condition.
     WeakTag,
     /// The same, without the time of the last change.
@@ -83,8 +85,14 @@ impl ObjectStore for Odd {
             let source = "a weak tag".into();
             return Err(Error::Precondition { path: location.to_string(), source });
         }
-        let mut answer = self.inner.get_opts(location, options).await?;
         let fault = *self.fault.lock().unwrap();
+        let answer = self.inner.get_opts(location, options).await;
+        let mut answer = answer.map_err(|error| match error {
+            Error::NotFound { path, source } if fault == Fault::DeniedIfMissing => {
+                Error::PermissionDenied { path, source }
+            }
+            error => error,
+        })?;
         if matches!(fault, Fault::WeakTag | Fault::WeakTagAlone) {
             answer.meta.e_tag = answer.meta.e_tag.map(|tag| format!("W/\"{tag}\""));
         }
@@ -107,7 +115,11 @@ impl ObjectStore for Odd {
         );
         let bytes = answer.bytes().await?;
         let pieces = match fault {
-            Fault::None | Fault::OtherRange | Fault::WeakTag | Fault::WeakTagAlone => vec![bytes],
+            Fault::None
+            | Fault::OtherRange
+            | Fault::DeniedIfMissing
+            | Fault::WeakTag
+            | Fault::WeakTagAlone => vec![bytes],
             Fault::Longer => vec![bytes, "x".into()],
             Fault::Shorter => vec![bytes.slice(1..)],
             Fault::Empty => Vec::new(),

@@ -334,6 +334,33 @@ fn allowed_redirects_are_followed() {
     assert_eq!((server.asked().len(), other.asked().len()), (2, 3));
 }
 
+/// If the target of an earlier redirect fails or does not answer, the repetition of the request begins at the first URL, which
+/// redirects to another server.
+#[test]
+fn a_failed_target_of_a_redirect_is_not_asked_again() {
+    for failure in [Reply::status(503), Reply { silent: true, ..Reply::status(200) }] {
+        let storage = Server::start(move |number, request| match number {
+            1 => failure.clone(),
+            _ if request.path == "/old" && number > 1 => Reply::status(503),
+            _ => honest(&content(), request),
+        });
+        let (old, new) = (storage.at("old"), storage.at("new"));
+        let server =
+            Server::start(move |number, _| Reply::redirect(if number == 0 { &old } else { &new }));
+        let name = RemoteName::parse(&server.url()).unwrap();
+        let times = zten_remote::TimeLimits {
+            request: Duration::from_millis(500),
+            rate: u64::MAX,
+            ..limits()
+        };
+        let options = options().redirects(Redirects::Any).times(times);
+        let file = RemoteFile::open(&name, &options).unwrap();
+        assert_eq!(read(&file, 5..15).unwrap(), content()[5..15]);
+        let paths: Vec<_> = storage.asked().into_iter().map(|request| request.path).collect();
+        assert_eq!(paths, ["/old", "/old", "/new"]);
+    }
+}
+
 #[test]
 fn an_empty_file_is_opened() {
     let server = Server::of(Vec::new());

@@ -17,27 +17,36 @@ use zten::json::value::{Json, nan};
 
 use super::paired::{Pair, paired};
 
-/// The major types of CBOR, each in the three high bits of an item's first byte.
+// The major types of CBOR, each in the three high bits of the first byte of an item. The normal form begins with the same bytes.
+/// The first byte of an unsigned integer in the normal form: major type 0 of CBOR.
 const UINT: u8 = 0;
+/// The first byte of a negative integer in the normal form: major type 1 of CBOR.
 const NEGATIVE: u8 = 1 << 5;
+/// The first byte of a byte string in the normal form: major type 2 of CBOR.
 const BYTES: u8 = 2 << 5;
+/// The first byte of a text in the normal form: major type 3 of CBOR.
 const TEXT: u8 = 3 << 5;
+/// The first byte of a map with sorted entries in the normal form: major type 5 of CBOR.
 const MAP: u8 = 5 << 5;
+/// The first byte of a tag in the normal form: major type 6 of CBOR.
 const TAG: u8 = 6 << 5;
-/// The first bytes of an array and a map of indefinite length, and the byte that ends both.
+/// The first byte of an array of indefinite length in CBOR, with which every array begins in the normal form.
 const ARRAY: u8 = 0x9f;
+/// The first byte of a map of indefinite length in CBOR, with which a map begins in the normal form if its entries are not sorted.
 const LONG_MAP: u8 = 0xbf;
+/// The byte that ends an array or map of indefinite length in CBOR.
 const BREAK: u8 = 0xff;
 /// The first byte of an `f64` in CBOR.
 const DOUBLE: u8 = 0xfb;
 
-/// The largest number of map entries that are sorted at one time, which bounds memory: those of a map and of all maps that contain
-/// it. The entries of a larger map are compared in their order, so that equal maps may be reported as different.
+/// The largest number of map entries that are sorted at one time, which bounds memory. The entries of a map and of all maps that
+/// contain it count together. The entries of larger maps are hashed in the order of the file, so that maps with the same entries in
+/// another order are reported as different.
 const ENTRIES: usize = 1 << 19;
 
 type Sum = [u8; 32];
 
-/// An attribute whose value differs between the files, or that only one of them has.
+/// An attribute whose value differs between two files, or that only one of the files has.
 #[derive(Debug, Serialize)]
 pub struct AttributeChange<'a> {
     key: &'a str,
@@ -48,7 +57,7 @@ pub struct AttributeChange<'a> {
     new: Option<Json<'a>>,
 }
 
-/// Compares two maps of attributes, key by key.
+/// Compares the attributes `old` with the attributes `new`, key by key, and returns those that differ or that only one side has.
 pub(super) fn attributes<'a>(
     old: &Attributes<'a>,
     new: &Attributes<'a>,
@@ -189,7 +198,8 @@ impl NormalForm for Item<'_> {
     }
 }
 
-/// Writes the normal form of a map.
+/// Feeds the normal form of a map with these `entries` to the hash `form`. The entries are sorted if the map has at most `left`
+/// entries. Maps inside of the map are then sorted while they have no more entries than remain of `left`.
 fn map<'a, K: NormalForm>(
     entries: impl Iterator<Item = (K, Item<'a>)> + Clone,
     left: usize,
@@ -219,7 +229,7 @@ fn map<'a, K: NormalForm>(
     }
 }
 
-/// Feeds `number` to the hash `form`, after the byte `of`, which says what the number counts.
+/// Feeds the byte `of`, a first byte of CBOR that says what the number is, and then `number` as 8 big-endian bytes, to the hash `form`.
 fn number(of: u8, number: u64, form: &mut Sha256) {
     form.update([of]);
     form.update(number.to_be_bytes());

@@ -17,10 +17,11 @@ use crate::digests::{is_blocks, layout};
 use crate::sums::Sum;
 use crate::text::{element, format, shape};
 
-/// A line of output about a changed object lists at most this number of components, and at most this number of attributes.
+/// The largest number of changed components, and of changed attributes, that a line of output about an object lists.
 const LISTED: usize = 16;
 
-/// A value in the old file, and the one in the new file.
+/// A property of an object, such as its shape, that differs between two files: its value in the old file and its value in the new
+/// file.
 #[derive(Debug, Serialize)]
 pub(super) struct Turn<T> {
     old: T,
@@ -35,7 +36,8 @@ pub struct Changes<'a> {
     layout: Option<Turn<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<Turn<Vec<Integer>>>,
-    /// The differences of the values of the objects, if both have values.
+    /// How the numeric values of the tensor differ, dequantized if the tensor is quantized. `None` if they were not compared, or if one
+    /// of the tensors has no numeric values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<Measure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +51,7 @@ pub struct Changes<'a> {
     shapes: [String; 2],
 }
 
-/// The difference between the components of one role of an object in the old and the new file.
+/// The difference between the component of a role in an object of the old file and the component of the same role in the new file.
 #[derive(Debug, Serialize)]
 struct ComponentChange<'a> {
     role: &'a str,
@@ -57,7 +59,7 @@ struct ComponentChange<'a> {
     change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     dtype: Option<Turn<String>>,
-    /// True if the content of the component differs.
+    /// True if the content of the component differs, or the component is in one of the files only.
     content: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     elements: Option<Measure>,
@@ -71,8 +73,8 @@ fn layout_text(object: &Tensor<'_>) -> String {
 }
 
 impl<'a> Changes<'a> {
-    /// Compares two objects without their attributes. `old` and `new` list the components of each object with their content sums,
-    /// sorted by role.
+    /// Finds the differences between the object `one` of the old file and the object `other` of the new file, without their attributes.
+    /// `old` and `new` are the components of these objects with the digests of their content, sorted by role.
     pub(super) fn new(
         [one, other]: [&Tensor<'a>; 2],
         [old, new]: [Vec<(Component<'a>, Sum)>; 2],
@@ -99,13 +101,13 @@ impl<'a> Changes<'a> {
         changes
     }
 
-    /// Returns whether there is no difference.
+    /// Returns whether no difference was found: in the layout, the shape, the components and the attributes.
     pub(super) fn is_empty(&self) -> bool {
         let none = self.layout.is_none() && self.shape.is_none();
         none && self.components.is_empty() && self.attributes.is_empty()
     }
 
-    /// Returns whether the bytes of a component differ, so that elements must be compared.
+    /// Returns whether the content of a component differs, so that its elements can be compared.
     pub(super) fn has_content(&self) -> bool {
         self.components.iter().any(|component| component.content)
     }
@@ -125,8 +127,8 @@ impl<'a> Changes<'a> {
                 || self.layout.is_none() && self.components.iter().all(is_component_accepted))
     }
 
-    /// Compares the elements of `objects`, and counts the elements that differ and the elements that differ by more than
-    /// `tolerance`. Quantized tensors are compared by their values.
+    /// Compares the elements of `objects`, the object in the old file and in the new one. Counts the elements that differ, and with a
+    /// `tolerance` those that differ by more. Quantized tensors are compared by their dequantized values if their shapes are equal.
     ///
     /// # Errors
     /// The index (0 or 1) of the object that cannot be read, and the error.
@@ -196,7 +198,8 @@ impl<'a> ComponentChange<'a> {
     }
 }
 
-/// Returns the type of the elements of a component. All indices have the type `u64`, because their stored width is not content.
+/// Returns the type by which the elements of `component` are compared. Indices of a sparse tensor have the type `u64` whatever their
+/// stored type is, because the same index may be stored in 4 or 8 bytes.
 fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
     if component.is_index() {
         ElementType::Plain(StorageType::U64)
@@ -206,8 +209,8 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
 }
 
 impl Changes<'_> {
-    /// Formats the changes, separated by commas. An ellipsis replaces components and attributes after the first 16 of each.
-    /// `elements` is the difference of the values of the tensor, or of all tensors that the text describes.
+    /// Formats the changes in one line, separated by commas. An ellipsis replaces components and attributes after the first 16 of each.
+    /// `elements` is the difference of the values: of this tensor, or of several tensors if the line is about all of them.
     pub fn text(&self, elements: Option<&Measure>) -> String {
         let mut texts = Vec::new();
         texts.extend(self.layout.as_ref().map(|layout| format!("layout {layout}")));

@@ -1,4 +1,4 @@
-//! The differences as a JSON document.
+//! The JSON document about the differences of two files, and the summary that `zten diff` prints.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use super::attribute::AttributeChange;
 use super::change::Changes;
 use super::{Difference, FileDifferences, ObjectDifference};
 
-/// The numbers of objects by their difference. `Display` writes them as the last line of `zten diff`.
+/// The number of objects that were added, removed, renamed or changed, that are equal, and that were not compared. `Display` writes the
+/// last line of the output of `zten diff`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Summary {
     added: u64,
@@ -19,14 +20,14 @@ pub struct Summary {
     renamed: u64,
     changed: u64,
     equal: u64,
-    /// The number of tensors that differ by no more than the tolerance, if there is a tolerance.
+    /// The number of tensors that differ by no more than the tolerance, or `None` if the comparison has no tolerance.
     #[serde(skip_serializing_if = "Option::is_none")]
     within: Option<u64>,
     unread: u64,
 }
 
 impl Summary {
-    /// Counts the objects of `found`.
+    /// Counts the objects of `found`, the differences of two files.
     pub fn of(found: &FileDifferences<'_>) -> Self {
         let unread = u64_from_usize(found.unread.len());
         let (equal, within) = (found.equal, found.within);
@@ -63,7 +64,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// An object in the JSON document.
+/// A changed or renamed object in the JSON document of a comparison.
 #[derive(Serialize)]
 struct ChangedObject<'a> {
     name: &'a str,
@@ -73,7 +74,7 @@ struct ChangedObject<'a> {
     changes: &'a Changes<'a>,
 }
 
-/// The JSON document of a comparison.
+/// The JSON document of a comparison of two files. `docs/json.md` describes its keys.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: Schema,
@@ -87,7 +88,7 @@ struct Document<'a> {
     summary: Summary,
 }
 
-/// Returns the JSON document of the differences, whose keys `docs/json.md` describes.
+/// Returns the JSON document about `found`, the differences of two files. `docs/json.md` describes its keys.
 pub fn document<'a>(found: &'a FileDifferences<'a>) -> impl Serialize + 'a {
     let mut document = Document {
         schema: Schema,

@@ -1,4 +1,4 @@
-//! Measurement of the differences between elements. Both sides are read in parallel, in pieces.
+//! Measurement of the differences between the elements of two tensors. Both tensors are read piece by piece, in turns.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +13,7 @@ use zten::number::{Fp8, NumberKind};
 use zten::view::Normalization;
 use zten::{Component, DType, Error, Layout, Reader, Tensor};
 
-/// Two files are compared piece by piece. This is the number of bytes that are read from each file for one piece.
+/// The least number of bytes that are read of each tensor before the two tensors are compared up to this point.
 const PIECE: usize = 64 << 10;
 /// 2^53. An `f64` cannot represent every integer above this number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -21,10 +21,10 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// The number of elements that differ between two tensors, and by how much they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Measure {
-    /// The number of elements.
+    /// The number of elements of each of the two tensors.
     #[serde(serialize_with = "integer")]
     pub count: u64,
-    /// The number of elements that differ.
+    /// The number of elements that are not the same in both tensors.
     #[serde(serialize_with = "integer")]
     pub changed: u64,
     /// The number of differing pairs in which an element is NaN or infinite, so that the pair has no numeric difference.
@@ -36,13 +36,15 @@ pub struct Measure {
     /// The number of elements that differ by more than the tolerance. `None` if there is no tolerance.
     #[serde(serialize_with = "integer_or_null", skip_serializing_if = "Option::is_none")]
     pub beyond: Option<u64>,
-    /// By how much the elements differ, if they are numbers.
+    /// By how much the elements differ. `None` if they are not numbers, or are indices.
     #[serde(flatten)]
     pub numbers: Option<Numbers>,
 }
 
 impl Measure {
-    /// Adds the measure of another tensor. Counts are added. For each other number, the larger difference is kept.
+    /// Adds `other`, the measure of another tensor, so that the result describes both tensors. Counts are added. Of each other number,
+    /// the one that means the larger difference is kept: the larger maximum, mean or norm, and the smaller cosine. The norm, the cosine
+    /// and the count beyond the tolerance become `None` if one of the measures lacks them.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in [
             (&mut self.count, other.count),
@@ -69,8 +71,8 @@ impl Measure {
         };
     }
 
-    /// Returns the magnitude of the change, by which a list of tensors can be sorted: the relative norm, or infinity if the norm is
-    /// not defined.
+    /// Returns a number by which tensors can be sorted by how much they changed: the relative norm of the difference, or infinity if
+    /// this norm is not known.
     pub fn size(&self) -> f64 {
         let numbers = self.numbers.as_ref();
         numbers.and_then(|numbers| numbers.relative_norm).unwrap_or(f64::INFINITY)
@@ -84,7 +86,7 @@ pub struct Numbers {
     pub max: f64,
     /// The mean absolute difference of all pairs of elements that have a numeric difference, equal pairs included.
     pub mean: f64,
-    /// The largest difference relative to the larger of the two magnitudes: 0 to 2.
+    /// The largest relative difference of a pair: the absolute difference divided by the larger of the two magnitudes, from 0 to 2.
     pub relative: f64,
     /// The Euclidean norm of the difference divided by the norm of the old elements, over all pairs of finite elements. `None` if
     /// the old elements are all 0 or a sum overflows.
@@ -122,17 +124,18 @@ impl fmt::Display for Measure {
 }
 
 impl Numbers {
-    /// Returns the largest difference as text, in four significant digits.
+    /// Returns the largest absolute difference as text, rounded to four significant digits.
     pub fn max(&self) -> String {
         short(self.max)
     }
 
-    /// Returns the relative norm as text, in four significant digits.
+    /// Returns the relative norm of the difference as text, rounded to four significant digits, or `None` if it is not defined.
     pub fn relative_norm(&self) -> Option<String> {
         self.relative_norm.map(short)
     }
 
-    /// Returns the cosine in eight decimals: of tensors that differ by rounding, it differs from 1 in the sixth or seventh.
+    /// Returns the cosine as text with at most eight decimals, or `None` if it is not defined. The cosine of tensors that differ only by
+    /// rounding differs from 1 in the sixth or seventh decimal, so fewer decimals would hide it.
     pub fn cosine(&self) -> Option<String> {
         let rounded = |cosine: f64| format!("{cosine:.8}").parse().unwrap_or(cosine);
         self.cosine.map(|cosine| format!("{:?}", rounded(cosine)))
@@ -145,8 +148,8 @@ fn short(number: f64) -> String {
     format!("{rounded:?}")
 }
 
-/// Sums, over pairs of finite elements, of the squares of the old element, of the new one and of their difference, and of the
-/// product of both elements.
+/// Four sums over pairs of finite elements: the squares of the old elements, the squares of the new elements, the products of both, and
+/// the squares of their differences. The relative norm and the cosine are computed from these sums.
 #[derive(Clone, Copy, Debug, Default)]
 struct Products {
     old: f64,
@@ -184,7 +187,7 @@ impl Products {
     }
 }
 
-/// How much an element may differ without counting as different.
+/// The largest difference between an old and a new element that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     relative: f64,
@@ -192,7 +195,7 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// No difference is accepted.
+    /// The tolerance that accepts no difference.
     pub(super) const EXACT: Self = Self { relative: 0.0, absolute: 0.0 };
 
     /// Creates a tolerance of `absolute` plus `relative` times the magnitude of the old element. A number that is missing is 0.
@@ -214,7 +217,7 @@ impl Tolerance {
     }
 }
 
-/// A reader of the elements of a tensor or component.
+/// A reader of the elements of one of two tensors or components that are compared.
 pub(super) struct Elements<'a> {
     /// The reader of further bytes. `None` if all bytes are in `pending` already, or the elements come from `values`.
     reader: Option<Reader<'a>>,
@@ -223,7 +226,7 @@ pub(super) struct Elements<'a> {
     form: ElementForm,
     /// The type of the elements, or `None` if it is not known.
     kind: Option<NumberKind>,
-    /// True if numeric differences are meaningful: the elements are numbers, and not indices.
+    /// True if the elements are numbers and not indices. The difference of two indices says nothing.
     is_numeric: bool,
     /// The bytes that have been read and are still to be compared.
     pending: Vec<u8>,
@@ -255,7 +258,8 @@ impl<'a> Elements<'a> {
         Ok(Self { reader, values: None, form, kind, is_numeric, pending: Vec::new() })
     }
 
-    /// Creates a reader of the values of `tensor`, dequantized if it is quantized. Returns `None` if the tensor has no values.
+    /// Creates a reader of the numeric values of `tensor`: the elements of a dense tensor, or the dequantized values of a quantized one.
+    /// Returns `None` for tensors of other layouts, such as sparse ones, and for elements that are not numbers.
     pub(super) fn of_tensor(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
         if tensor.is_quantized() {
             return Ok(Some(Self {
@@ -277,7 +281,7 @@ impl<'a> Elements<'a> {
         self.kind.map_or(1, NumberKind::width)
     }
 
-    /// Reads until [`PIECE`] bytes are pending, or the reader is at its end.
+    /// Reads elements into `pending` until it has at least [`PIECE`] bytes, or all elements have been read.
     fn fill(&mut self) -> Result<(), Error> {
         let Self { reader, values, form, pending, .. } = self;
         if let Some(values) = values {
@@ -308,8 +312,8 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Compares the elements of two sides, and counts the elements that differ by more than `tolerance` if there is one. Returns `None`
-/// if one side has more elements.
+/// Compares the elements of `sides`, the old and the new tensor or component, and measures how they differ. With a `tolerance`, also
+/// counts the elements that differ by more. Returns `None` if one side has more elements than the other.
 ///
 /// # Errors
 /// The index (0 or 1) of the side that cannot be read, and the error.
@@ -450,13 +454,14 @@ impl Sum {
     }
 }
 
-/// Returns the real and the imaginary part of an element. `parts` has one or both. A missing imaginary part is 0.
+/// Returns the real and the imaginary part of an element. `parts` has both parts of a complex number, or the only part of a real
+/// number, whose imaginary part is 0.
 fn complex(parts: &[f64]) -> [f64; 2] {
     [parts.first(), parts.get(1)].map(|part| part.copied().unwrap_or_default())
 }
 
-/// Returns the difference of two 64-bit integers. The integers are subtracted before they are converted, because an `f64` does
-/// not hold large integers exactly. Returns `None` for other types.
+/// Returns the absolute difference of two 64-bit integers, whose little-endian bytes are `old` and `new`. The integers are subtracted
+/// before they are converted, because an `f64` does not hold large integers exactly. Returns `None` if `kind` is another type.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
 fn exact(kind: NumberKind, old: &[u8], new: &[u8]) -> Option<f64> {
     let [old, new] =

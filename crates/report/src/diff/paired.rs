@@ -5,15 +5,16 @@ use std::cmp::Ordering;
 /// An item of one of two lists, or the items of the same name in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pair<T> {
-    /// An item of the first list only.
+    /// An item that only the first list (`old`) has.
     Old(T),
-    /// An item of the second list only.
+    /// An item that only the second list (`new`) has.
     New(T),
-    /// An item of both lists.
+    /// An item of the first list and the equal item of the second list.
     Both(T, T),
 }
 
-/// Pairs the items of two lists that are equal by `order`. Both lists are sorted by `order`.
+/// Merges the lists `old` and `new`, which are both sorted by `order`: each item of `old` is paired with the item of `new` that is equal
+/// by `order`, and an item without an equal one comes alone.
 pub(super) fn paired<T>(
     old: Vec<T>,
     new: Vec<T>,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Shared, TICK};
-use crate::process::{Greeting, Process, Start, is_gone};
+use crate::process::{Greeting, Packet, Process, Start, is_gone};
 use crate::protocol::{Exchange, call};
 use crate::ticket::Task;
 use crate::worker::ARGUMENT;
@@ -15,10 +15,12 @@ use crate::{Budget, Confinement, Job, JobError, StartError};
 
 /// The longest time from the start of a worker until it reports that it is confined. A slower worker is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The number of descriptors that a worker may have open in addition to the files of its job: for the streams, and for libraries.
+/// The number of descriptors that a worker may have open at a time: up to 32 for the files of its job, and the others for its standard
+/// streams and for libraries.
 const DESCRIPTORS: usize = 64;
 
-/// What a thread of a pool holds: its worker, which runs one job after another. `worker` is `None` between two workers.
+/// The state of one thread of a pool, which keeps one worker and gives it one job after another. `worker` is `None` after a worker has
+/// ended and before the next one is started.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
     worker: Option<Worker>,
@@ -30,7 +32,7 @@ struct Worker {
     left: u32,
 }
 
-/// Why a worker cannot do a job, which decides whether the job is given to another worker.
+/// The reason why a worker did not receive a job. It decides whether the job is given to another worker.
 enum Unusable {
     /// The worker ended before it received the job, so the job is not to blame.
     Gone,
@@ -48,7 +50,7 @@ impl<'a> Keeper<'a> {
         Self { shared, worker: None }
     }
 
-    /// Starts a worker before there is a job for it. If that fails, the next job tries again, and gets the error.
+    /// Starts a worker before a job needs it. If that fails, the next job tries to start one again, and gets the error.
     pub(super) fn prepare(&mut self) {
         if self.worker.is_none() {
             self.worker = self.start().ok();
@@ -75,7 +77,8 @@ impl<'a> Keeper<'a> {
         Ok(Worker { process, left: settings.jobs_per_worker })
     }
 
-    /// Waits until the first worker is confined, and returns what its confinement lacks.
+    /// Waits until the first worker has confined itself, and returns a sentence with the layer that its confinement lacks, or `None` if it
+    /// lacks no layer.
     pub(super) fn first(&mut self) -> Result<Option<String>, StartError> {
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
@@ -95,13 +98,16 @@ impl<'a> Keeper<'a> {
         Ok(if is_off { Some("the pool does not confine its workers".to_owned()) } else { missing })
     }
 
-    /// Does the job `task` in a worker, and returns its answer.
+    /// Runs `job`, which belongs to `task`, in a worker, and returns its answer.
     pub(super) fn run(&mut self, task: &Task, job: Job) -> Result<Vec<u8>, JobError> {
         let budget = job.budget.unwrap_or(self.shared.settings.budget);
         let Job { function, argument, files, .. } = job;
         let call = call(task.number, function.name, &argument, files);
-        let call = call.map_err(JobError::NotStarted)?;
-        let mut worker = loop {
+        let call = call.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => JobError::TooLong,
+            _ => JobError::NotStarted(error),
+        })?;
+        let (mut worker, deadline) = loop {
             let is_new = self.worker.is_none();
             let mut worker = match self.worker.take() {
                 Some(worker) => worker,
@@ -109,17 +115,12 @@ impl<'a> Keeper<'a> {
             };
             let sent = ready(&mut worker.process).and_then(|()| {
                 worker.grant(&budget, DESCRIPTORS);
-                let mut packets = call.iter();
-                packets.try_for_each(|packet| {
-                    match worker.process.send_within(packet, budget.deadline) {
-                        Err(error) if is_gone(&error) => Err(Unusable::Gone),
-                        Err(error) => Err(JobError::NotStarted(error).into()),
-                        Ok(()) => Ok(()),
-                    }
-                })
+                let deadline = Deadline::new(budget.deadline);
+                send(&worker.process, &call, deadline)?;
+                Ok(deadline)
             });
             match sent {
-                Ok(()) => break worker,
+                Ok(deadline) => break (worker, deadline),
                 // A worker that was started ahead may have ended since then.
                 Err(Unusable::Gone) if !is_new => {}
                 Err(Unusable::Gone) => {
@@ -130,7 +131,7 @@ impl<'a> Keeper<'a> {
             }
         };
         drop(call);
-        let answer = self.outcome(&mut worker.process, task, &budget)?;
+        let answer = self.outcome(&mut worker.process, task, budget.answer, deadline)?;
         // The check comes before the worker gets another job, because a worker whose answer fails the check was probably taken
         // over.
         if let Ok(answer) = &answer {
@@ -141,19 +142,16 @@ impl<'a> Keeper<'a> {
         answer.map_err(JobError::Failed)
     }
 
-    /// Receives the outcome of the job `task` from its worker: the answer, or the text of the function's error.
+    /// Receives the outcome of the job `task` from its worker `process` before the `deadline`: the answer, of at most `most` bytes, or
+    /// the text of the function's error.
     fn outcome(
         &self,
         process: &mut Process,
         task: &Task,
-        budget: &Budget,
+        most: usize,
+        deadline: Deadline,
     ) -> Result<Result<Vec<u8>, String>, JobError> {
-        let until = Instant::now().checked_add(budget.deadline);
-        let left = || {
-            let left = |until: Instant| until.saturating_duration_since(Instant::now());
-            until.map_or(Duration::MAX, left)
-        };
-        let mut exchange = Exchange::new(task.number, budget.answer);
+        let mut exchange = Exchange::new(task.number, most);
         loop {
             if self.shared.look_around() {
                 return Err(JobError::Stopped);
@@ -161,9 +159,9 @@ impl<'a> Keeper<'a> {
             if task.is_canceled() {
                 return Err(JobError::Canceled);
             }
-            let left = left();
+            let left = deadline.left();
             if left.is_zero() {
-                return Err(JobError::Deadline(budget.deadline));
+                return Err(deadline.error());
             }
             match received(process, left.min(TICK)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -183,7 +181,8 @@ impl<'a> Keeper<'a> {
 }
 
 impl Worker {
-    /// Sets the limits of the worker for its next job to `budget`. The job has `descriptors` files.
+    /// Sets the limits of the worker for its next job to those of `budget`. `descriptors` is the number of descriptors that the worker may
+    /// have open, which stays as it was when the worker was started.
     fn grant(&mut self, budget: &Budget, descriptors: usize) {
         let mut limits = budget.limits(descriptors);
         // The kernel also counts the processor time of earlier jobs of this worker.
@@ -193,7 +192,44 @@ impl Worker {
     }
 }
 
-/// Waits until the worker `process` has reported that it is confined.
+/// The moment by which a worker has to complete its answer.
+#[derive(Clone, Copy)]
+struct Deadline {
+    /// The time that the job has in total.
+    time: Duration,
+    /// The moment at which this time is over. `None` if it is too far away for the clock.
+    end: Option<Instant>,
+}
+
+impl Deadline {
+    /// Creates the deadline of a job that a worker takes now and for which it has `time`.
+    fn new(time: Duration) -> Self {
+        Self { time, end: Instant::now().checked_add(time) }
+    }
+
+    /// Returns the time that is left: zero if the deadline has passed.
+    fn left(self) -> Duration {
+        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
+    }
+
+    /// Returns the error of a job whose deadline has passed.
+    fn error(self) -> JobError {
+        JobError::Deadline(self.time)
+    }
+}
+
+/// Sends the packets of a job to the worker `process`. All packets together have to be received by the `deadline`, so that a worker
+/// that receives slowly gets no more time for a job with a long argument.
+fn send(process: &Process, call: &[Packet], deadline: Deadline) -> Result<(), Unusable> {
+    call.iter().try_for_each(|packet| match process.send_within(packet, deadline.left()) {
+        Ok(()) => Ok(()),
+        Err(error) if is_gone(&error) => Err(Unusable::Gone),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(deadline.error().into()),
+        Err(error) => Err(JobError::NotStarted(error).into()),
+    })
+}
+
+/// Waits until the worker `process` has greeted the pool, unless it has done so before: it is then confined, and ready for a job.
 fn ready(process: &mut Process) -> Result<(), Unusable> {
     if process.is_ready() {
         return Ok(());
@@ -206,10 +242,10 @@ fn ready(process: &mut Process) -> Result<(), Unusable> {
     }
 }
 
-/// Waits for the greeting of a new worker, for [`PATIENCE`] at most. Returns `None` if the worker has ended.
+/// Waits for the greeting of the new worker `process`, for [`PATIENCE`] at most. Returns `None` if the worker has ended.
 ///
 /// # Errors
-/// `WouldBlock` if nothing has arrived in that time.
+/// `WouldBlock` if no packet has arrived in this time; `InvalidData` if the packet is no greeting.
 fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
     match received(process, PATIENCE) {
         Ok(None) => Ok(None),
@@ -219,7 +255,7 @@ fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
     }
 }
 
-/// Waits up to `patience` for a packet of the worker. Returns `None` if the worker has ended.
+/// Waits up to `patience` for a packet from the worker `process`. Returns `None` if the worker has ended.
 ///
 /// # Errors
 /// `WouldBlock` if no packet has arrived in that time.
@@ -229,5 +265,29 @@ fn received(process: &Process, patience: Duration) -> io::Result<Option<crate::p
     match poll(&mut [PollFd::new(&socket, PollFlags::IN)], patience.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => process.receive(),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{PART, Received, pair};
+
+    /// A worker that receives one packet of a long job every 20 ms does not get the whole deadline for each packet.
+    #[test]
+    fn the_deadline_counts_from_the_first_packet() {
+        let (own, theirs) = pair().unwrap();
+        let process = Process::at(own, zten_sandbox::Budget::default());
+        let call = call(1, "f", &vec![0; 200 * PART], Vec::new()).unwrap();
+        let receiver = std::thread::spawn(move || {
+            while Received::receive(&theirs).unwrap().is_some() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let time = Duration::from_millis(200);
+        let sent = send(&process, &call, Deadline::new(time));
+        assert!(matches!(sent, Err(Unusable::Error(JobError::Deadline(own))) if own == time));
+        drop(process);
+        receiver.join().unwrap();
     }
 }

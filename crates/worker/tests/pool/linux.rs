@@ -17,9 +17,10 @@ use super::{ECHO, file};
 /// Whether workers can be confined on this platform.
 pub(crate) const CONFINES: bool = true;
 
-pub(crate) const TESTS: [(&str, fn()); 13] = [
+pub(crate) const TESTS: [(&str, fn()); 14] = [
     ("hostile_workers_cost_their_job_only", hostile_workers_cost_their_job_only),
     ("limits_hold", limits_hold),
+    ("a_job_that_is_too_long_is_not_temporary", a_job_that_is_too_long_is_not_temporary),
     ("workers_are_confined", workers_are_confined),
     ("a_worker_has_one_job", a_worker_has_one_job),
     ("reused_workers_get_time_for_each_job", reused_workers_get_time_for_each_job),
@@ -173,6 +174,14 @@ fn limits_hold() {
     let error = pool.run(job).unwrap_err();
     assert!(matches!(error, JobError::Ended(Ending::ProcessorTime)), "{error:?}");
     assert!(error.to_string().contains("processor time"), "{error}");
+    echoes(&pool);
+}
+
+/// Checks that a job that no worker can receive is not reported as a worker that cannot be started, which may change.
+fn a_job_that_is_too_long_is_not_temporary() {
+    let pool = one().start().unwrap();
+    let error = pool.run(Job::new(&ECHO).argument(vec![0; 64 << 20])).unwrap_err();
+    assert!(matches!(error, JobError::TooLong) && !error.is_temporary(), "{error:?}");
     echoes(&pool);
 }
 

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
+use zten::error::Misuse;
 use zten::verify::Verifier;
 use zten::{Archive, Error, OpenOptions, ReadAt};
 use zten_js::page::{describe, picture, save, statistics, validate};
@@ -174,6 +175,28 @@ fn valid_files_are_described() {
     assert!(objects > 1000, "{objects}");
 }
 
+/// The list shows the quantized form of each tensor that is stored as several tensors under the name of `zten ls`, and null for any
+/// other tensor.
+#[test]
+fn quantized_forms_have_the_names_of_the_command() {
+    for (name, form) in [
+        ("bnb-int8", "INT8 SCB"),
+        ("packed-4-zero-point", "INT packed 4 bits [32]"),
+        ("mxfp4", "MXFP4 [32]"),
+    ] {
+        let path = files("conventions").into_iter().find(|path| path.file_stem().unwrap() == name);
+        let (session, said) = open_named(&path.unwrap());
+        let Session::Open(file) = session else { panic!("{name}: {said}") };
+        let listed = answer(|out| describe::list(file, 0, u32::MAX, out).unwrap());
+        let forms: Vec<_> = listed.as_array().unwrap().iter().map(|pair| &pair[1]).collect();
+        assert!(forms.contains(&&Value::from(form)), "{name}: {forms:?}");
+    }
+    let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("csr_raw.zt"));
+    let (Session::Open(file), _) = open_named(&path.unwrap()) else { panic!("it is valid") };
+    let listed = answer(|out| describe::list(file, 0, 1, out).unwrap());
+    assert_eq!(listed[0][1], Value::Null);
+}
+
 #[test]
 fn invalid_files_get_their_verdict() {
     let (mut rejected, mut late) = (0, 0);
@@ -257,9 +280,14 @@ fn wrong_calls_of_the_host_get_answers() {
     // An object that does not exist, a component that does not exist, and a file that has become shorter.
     let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
     assert_eq!(answer(|out| describe::object(file, 99, out).unwrap()), Value::Null);
-    for place in [(99, 0), (0, 99), (u32::MAX, u32::MAX)] {
+    for (place, misuse) in [
+        ((99, 0), Misuse::NoTensor),
+        ((0, 99), Misuse::Parts),
+        ((u32::MAX, u32::MAX), Misuse::NoTensor),
+    ] {
         let said = answer(|out| statistics::component(file, place, out).unwrap());
         assert_eq!(said["verdict"], "error");
+        assert!(said.to_string().contains(misuse.sentence()), "{said}");
     }
     for end in [0, 64, 65, 200] {
         let (session, _) = open_from(&bytes, leaked(bytes[..end].to_vec()));

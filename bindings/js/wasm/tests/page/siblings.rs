@@ -112,8 +112,8 @@ fn tensors_of_sibling_files_are_listed_and_shown() {
         let (Session::Open(file), _) = with_siblings(&path, &|_| false) else { panic!("valid") };
         let listed = answer(|out| describe::list(file, 0, u32::MAX, out).unwrap());
         let objects = listed.as_array().unwrap();
-        let own = |object: &&Value| object["components"][0]["shard"] == shard;
-        let object = objects.iter().find(own).unwrap();
+        let own = |object: &&Value| object[0]["components"][0]["shard"] == shard;
+        let object = &objects.iter().find(own).unwrap()[0];
         let rank = object["shape"].as_array().unwrap().len();
         let said = first(file, u32::try_from(object["ordinal"].as_u64().unwrap()).unwrap(), rank);
         assert_eq!(said["values"].as_array().unwrap().len(), 1, "{said}");

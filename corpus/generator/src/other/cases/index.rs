@@ -1,4 +1,4 @@
-//! Indices of safetensors, with the files that they name.
+//! Cases of the corpus about indices of safetensors, with the files that they name.
 
 use super::Cases;
 use super::named::POINTER;
@@ -11,7 +11,7 @@ fn part(name: &str, metadata: &str) -> Vec<u8> {
     file(&format!("{{{metadata}{tensor}}}"), &[1, 2])
 }
 
-/// Checkpoints of PyTorch, which indices name.
+/// Adds cases about indices that name checkpoints of PyTorch.
 fn torch_parts(cases: &mut Cases) {
     let two = || torch::storage("ShortStorage", "0", 2);
     let vector = |offset: u8| torch::tensor(two(), offset, &[1], &[1]);
@@ -109,6 +109,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("total-parameters", format!(r#"{{"metadata":{{"total_parameters":4}},{map}}}"#)),
         ("total-parameters-wrong", format!(r#"{{"metadata":{{"total_parameters":1.2e1}},{map}}}"#)),
         ("metadata-nested", format!(r#"{{"metadata":{{"x":[1,{{"y":null}}],"z":null}},{map}}}"#)),
+        ("metadata-maps", format!(r#"{{"metadata":{{"x":{{"y":{{"z":1}},"z":2}}}},{map}}}"#)),
         ("unknown-key", format!(r#"{{{map},"more":1}}"#)),
         ("of-one", of(r#""b":"pt.safetensors""#)),
         ("unnamed", of(r#""b":"both.safetensors""#)),
@@ -130,6 +131,18 @@ pub(super) fn all(cases: &mut Cases) {
         ("index-duplicate-key", "map", format!("{{{map},{map}}}")),
         ("index-duplicate-key", "tensor", of(r#""a":"a.safetensors","a":"a.safetensors""#)),
         ("index-duplicate-key", "metadata", format!(r#"{{"metadata":{{"x":1,"x":1.5}},{map}}}"#)),
+        (
+            "index-duplicate-key",
+            "metadata-maps",
+            format!(r#"{{"metadata":{{"x":{{"y":{{"z":1,"z":2}}}}}},{map}}}"#),
+        ),
+        (
+            "index-duplicate-key",
+            "total-size",
+            format!(r#"{{"metadata":{{"total_size":{{"z":1,"z":2}}}},{map}}}"#),
+        ),
+        ("index-duplicate-key", "unknown", format!(r#"{{{map},"more":1,"more":1}}"#)),
+        ("index-duplicate-key", "unknown-maps", format!(r#"{{{map},"more":[{{"z":1,"z":1}}]}}"#)),
         ("index-file-name", "above", of(r#""a":"../a.safetensors""#)),
         ("index-file-name", "suffix", of(r#""a":"a.txt""#)),
         ("index-file-name", "tab", of(r#""a":"a\t.safetensors""#)),

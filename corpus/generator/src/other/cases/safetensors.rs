@@ -1,4 +1,4 @@
-//! Safetensors.
+//! Cases of the corpus about safetensors files.
 
 use super::Cases;
 use crate::other::safetensors::file;
@@ -6,6 +6,15 @@ use crate::other::safetensors::file;
 const A: &str = r#""a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
 const B: &str = r#""b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}"#;
 const DATA: [u8; 6] = [1, 2, 0, 0, 128, 63];
+
+/// The entry of the metadata that lists `value` as a JSON text, with a comma.
+const JSON_KEYS: &str = r#""zten.json-keys":"[\"value\"]","#;
+
+/// Returns a file whose metadata has `entries`, which end in a comma, and the entry `value` with the text `text`. Quotes in `text` are
+/// escaped.
+fn json(entries: &str, text: &str) -> Vec<u8> {
+    file(&format!(r#"{{"__metadata__":{{{entries}"value":"{text}"}},{A},{B}}}"#), &DATA)
+}
 
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 pub(super) fn all(cases: &mut Cases) {
@@ -15,6 +24,9 @@ pub(super) fn all(cases: &mut Cases) {
         ("two", valid.clone()),
         ("none", file("{}", &[])),
         ("metadata", file(&format!(r#"{{"__metadata__":{{"format":"pt"}},{A}}}"#), &[1, 2])),
+        ("json-text", json(JSON_KEYS, r#"{\"x\":{\"a\":1,\"b\":2}}"#)),
+        // A value that is not listed as JSON text is any text.
+        ("json-text-unlisted", json("", r#"{\"x\":{\"a\":1,\"a\":2}}"#)),
         ("spaces", file(&format!("{both}    "), &DATA)),
         // The data of `b` begins at an odd offset.
         ("unaligned", file(&format!("{both} "), &DATA)),
@@ -69,6 +81,12 @@ pub(super) fn all(cases: &mut Cases) {
             "safetensors-duplicate-key",
             "key",
             of(&format!(r#"{{"__metadata__":{{"a":"1","a":"2"}},{A},{B}}}"#)),
+        ),
+        ("safetensors-duplicate-key", "json-text", json(JSON_KEYS, r#"{\"x\":{\"a\":1,\"a\":2}}"#)),
+        (
+            "safetensors-duplicate-key",
+            "json-text-escaped",
+            json(JSON_KEYS, r#"{\"x\":{\"a\":1,\"\\u0061\":2}}"#),
         ),
         (
             "safetensors-duplicate-name",

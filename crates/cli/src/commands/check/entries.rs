@@ -101,9 +101,9 @@ impl CheckedFile {
         }
     }
 
-    /// Returns the path in whose folder the sibling files are opened. For a file that was found in a folder, the path leads to
-    /// the folder that was listed, even if another folder has taken the place of that folder since. Such a path works as long as
-    /// the entry exists.
+    /// Returns the path in whose folder the sibling files of this file are opened. For a file that was found in a folder,
+    /// the path leads to the folder that was listed, even if another folder has taken the place of that folder since. Such
+    /// a path works as long as this [`CheckedFile`] exists.
     pub(crate) fn beside(&self) -> PathBuf {
         match &self.found {
             FoundBy::Walked(file) => file.folder.path_of(&file.name),
@@ -164,8 +164,8 @@ fn length_of(blobs: &Folder, sha256: &Sha256, follows: bool) -> io::Result<Optio
 }
 
 /// An iterator over the files that a command reads: first the files of the command line, then the files of a list
-/// (`--files-from`). A folder is replaced by its files, sorted by name. Memory holds the names in each folder above the current
-/// file, and one name of the list.
+/// (`--files-from`). With `-r`, a folder is replaced by all files in it and below, sorted by name. Memory holds the names
+/// in each folder above the current file, and one name of the list.
 pub(crate) struct Entries {
     named: std::vec::IntoIter<PathBuf>,
     list: Option<List>,

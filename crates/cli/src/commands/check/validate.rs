@@ -27,7 +27,7 @@ use crate::output::report::{Flaw, More, Problem};
 /// manifest with the blobs that it lists.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     let role = match file.role {
-        // A digest is one of all bytes.
+        // The digest in the name of a blob covers all bytes of the file, and `--manifest-only` reads only some of them.
         Role::Blob(_) if args.scope() != Part::All => Role::Outside,
         // A manifest holds no tensors, so it is a file like other JSON if only tensor files are accepted.
         Role::Manifest if !args.takes_any_kind() => Role::Outside,
@@ -47,7 +47,7 @@ pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     }
 }
 
-/// Validates a file of any kind. The first bytes decide the kind; a name that contradicts them is a finding.
+/// Validates a file of any kind. The content decides the kind; a name that contradicts the content is a finding.
 pub(super) fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     let (length, policy) = (file.length, args.policy.as_deref());
     let failed = |error: &Error, format| Box::new(Problem::format_error(path, error, format));
@@ -127,7 +127,8 @@ fn options(args: &Check) -> OpenOptions {
     if args.canonical { options.canonical() } else { options }
 }
 
-/// Validates the content of a file whose manifest is valid.
+/// Checks a file whose manifest is valid: first against the requirements of the policy, then its content, unless only
+/// manifests are checked or the file is a data shard.
 fn validate_content(
     path: &Path,
     archive: &FileWithShards,
@@ -150,8 +151,9 @@ fn validate_content(
 /// The options of the command line and of the policy that decide how a file is checked.
 struct Criteria<'a> {
     policy: Option<&'a Policy>,
-    /// The names of the files that the checked index lists, if the command checks all files of the folder of the index, and
-    /// otherwise empty. These files are checked themselves, so their content is not read a second time for the index.
+    /// The names of the files without a digest that the checked index lists, if the command checks all files of the folder
+    /// of the index; otherwise empty. These files are checked themselves, so their content is not read a second time for
+    /// the index.
     checked_files: HashSet<&'a str>,
     /// Whether the policy allows every global that the pickles of the file import and zten does not know.
     allows_globals: bool,

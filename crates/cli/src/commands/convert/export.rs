@@ -49,8 +49,9 @@ pub(super) fn settings(args: &Convert) -> Settings {
     Settings { align: args.align }
 }
 
-/// The largest number of attributes that a note names, and of terminal columns for each name.
+/// The largest number of attributes that a note names.
 const KEYS: usize = 4;
+/// The largest number of terminal columns of the name of an attribute in a note.
 const KEY: usize = 40;
 
 /// Returns the notes for the user about the written `source`: attributes that became JSON text, and shared storage. NumPy

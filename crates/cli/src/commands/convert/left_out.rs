@@ -13,24 +13,25 @@ use crate::input::file::TensorFile;
 use crate::link::status::Status;
 use crate::output::report::Problem;
 
-/// The largest number of tensors that the line about them names, and of terminal columns for each name and type.
+/// The largest number of left-out tensors that the line for the user names.
 const NAMES: usize = 16;
+/// The largest number of terminal columns of the name, and of the type, of a tensor in that line.
 const NAME: usize = 40;
 
 /// The tensors that a conversion leaves out of its output, and why.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     count: u64,
-    /// The names and reasons of the first [`NAMES`] tensors.
+    /// The names and reasons of the first [`NAMES`] tensors that are left out, as text for the user.
     first: Vec<String>,
-    /// The ordinal of the first unread tensor, or of the first tensor if none is unread.
+    /// The ordinal of the first left-out tensor that is unread, or of the first left-out tensor if none is unread.
     ordinal: Option<u32>,
     has_unread: bool,
 }
 
 impl LeftOut {
-    /// Removes the tensors that are left out from `selection`, and returns them. Also removes the fields of records if the records
-    /// themselves are written. Such fields do not count as left out.
+    /// Removes from `selection` the tensors of `archive` that a file of the format `target` leaves out, and returns them.
+    /// Also removes the fields of records if the records themselves are written. Such fields do not count as left out.
     pub(super) fn find(
         target: WrittenFormat,
         archive: &TensorFile,
@@ -42,7 +43,8 @@ impl LeftOut {
             removed.push((tensor.ordinal(), tensor.ordinal()));
             Ok::<(), String>(())
         };
-        // The range of the last written tensor that is not a field. Fields come right after their records, and have the same range.
+        // The byte range of the last written tensor that is not a field of records. Fields come right after their records,
+        // and have the same range.
         let mut written = None;
         for at in 0..selection.len(archive) {
             let Some(tensor) = archive.manifest().tensor_at(selection.ordinal(at)) else {

@@ -76,7 +76,8 @@ impl Seek for Forgetful {
     }
 }
 
-/// Measures the whole conversion, not only opening.
+/// Measures whole conversions of GGUF files to zTensor files, and compares the peak of memory with the lengths of the
+/// header and of the manifest that was written.
 #[test]
 fn memory_follows_the_manifest_that_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +117,8 @@ fn memory_follows_the_manifest_that_is_written() {
     }
 }
 
-/// Measures conversions of a zTensor file, whose header is a manifest.
+/// Measures conversions of zTensor files to zTensor files, and compares the peak of memory with the lengths of both
+/// manifests.
 #[test]
 fn memory_follows_manifests() {
     let folder = tempfile::tempdir().unwrap();

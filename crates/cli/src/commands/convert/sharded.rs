@@ -96,13 +96,13 @@ pub(super) fn check_names(args: &Convert) -> Result<(), &'static str> {
     };
     let (Some(shard), Some(_)) = (name(most.saturating_sub(1)), name(most)) else {
         return Err(
-            "--shard-size requires an OUT whose name is UTF-8, and leaves room for -NUMBER in the names of the shards",
+            "--shard-size requires an OUT whose name is UTF-8, and so short that the number of a shard can be added to it",
         );
     };
     let is_tensors = WrittenFormat::from_path(&args.output) == Some(WrittenFormat::ZTensor);
     if !is_tensors && Sibling::new(&shard).is_none() {
         return Err(
-            "--shard-size requires an OUT whose name has no colon, backslash or control character: an index names the shards after it",
+            "--shard-size requires an OUT whose name has no colon, backslash or control character, which no index accepts in the names of files",
         );
     }
     Ok(())
@@ -135,7 +135,9 @@ pub(super) fn check_count(args: &Convert, count: usize) -> Result<u32, String> {
     if let Some(count) = u32::try_from(count).ok().filter(|count| *count <= most) {
         return Ok(count);
     }
-    Err(format!("{count} files exceed the maximum of {most}; --limit shards={count} allows them"))
+    Err(format!(
+        "the output would have {count} shards, which exceeds the maximum of {most}; --limit shards={count} allows them, and a larger --shard-size makes fewer"
+    ))
 }
 
 /// A source of the arrays that are written.

@@ -17,15 +17,16 @@ use crate::output::table::Column;
 /// The change of a tensor, or of several tensors that are folded into one line.
 #[derive(Clone)]
 struct Folded<'a> {
-    /// The first of the tensors.
+    /// The tensor that was folded first; its line stands for all of them.
     first: &'a ObjectDifference<'a>,
     /// What changed, as text (dtype, shape, attributes). The differences of values are in `elements` and not in this text.
     text: Rc<str>,
-    /// The difference of all values of the tensors, if they were compared.
+    /// The measured difference of the elements of all the folded tensors, or `None` if no elements were compared.
     elements: Option<Measure>,
     /// The power of ten of the relative norm of the difference. Only tensors with the same power are folded into one line, so that a
     /// tensor that changed ten times as much as the others has its own line.
     magnitude: Option<i64>,
+    /// The number of tensors that are folded into this line.
     count: u64,
 }
 
@@ -107,7 +108,7 @@ impl<'a> Renaming<'a> {
         Self { old, new, is_before: before > 0, is_behind: behind > 0 }
     }
 
-    /// Formats a part, with ellipses for the parts around it.
+    /// Formats `part`, the differing parts of a name, with an ellipsis for the common parts before and one for those after.
     fn part(&self, part: &str) -> String {
         let before = if self.is_before { "…" } else { "" };
         let behind = if self.is_behind { "…" } else { "" };
@@ -159,8 +160,8 @@ struct Line<'a> {
     change: Folded<'a>,
 }
 
-/// Returns the lines for `leaves`. Leaves whose values did not change share a line if their other changes, such as those of the
-/// dtype, are the same. Each other leaf has its own line.
+/// Returns the lines for `leaves`. Leaves that changed, but not in their values, share a line if their changes, such as
+/// those of the dtype, are the same. Each other leaf has its own line.
 fn merged<'a>(leaves: Vec<Leaf<'a, Folded<'a>>>) -> Vec<Line<'a>> {
     let (mut lines, mut first) = (Vec::<Line<'a>>::new(), HashMap::new());
     for Leaf { name, item: change, .. } in leaves {

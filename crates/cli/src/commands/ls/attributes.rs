@@ -11,8 +11,9 @@ use crate::json::to_line;
 use crate::output::progress;
 use crate::value::Json;
 
-/// Columns of a line, and the smallest width of a value after a long key.
+/// The number of terminal columns of a line, into which a value is cut to fit.
 const LINE: usize = 80;
+/// The smallest number of terminal columns that a value gets, even after a long key.
 const VALUE: usize = 24;
 
 /// Prints one line for each attribute, followed by an empty line if there are any.

@@ -17,11 +17,15 @@ use crate::output::table::{self, Column, Each, Row, Table};
 /// The width of a printed number in columns.
 const NUMBER: usize = 9;
 
-/// The headers of the columns that are left out if all their cells are 0 or empty.
+/// The header of the column with the number of NaN, which is left out if it is 0 for all tensors.
 const NAN: &str = "NAN";
+/// The header of the column with the number of infinities, which is left out if it is 0 for all tensors.
 const INF: &str = "INF";
+/// The header of the column with the number of elements that a sparse tensor stores, which is left out if no tensor is sparse.
 const STORED: &str = "STORED";
+/// The header of the column with the number of zeros that a sparse tensor does not store, which is left out if no tensor is sparse.
 const IMPLIED: &str = "IMPLIED";
+/// The header of the column with the reason why a tensor has no statistics, which is left out if all tensors have statistics.
 const SKIPPED: &str = "SKIPPED";
 
 /// Prints a line for each tensor, a line for each dtype, and a line with the totals.

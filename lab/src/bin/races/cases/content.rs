@@ -33,8 +33,8 @@ pub(super) fn views(course: &Course) -> Result<Group> {
     ];
     let mut group = Group {
         title: "Elements".into(),
-        about: "1 MiB of `f32`, bound and summed, and a sparse matrix of 100,000 rows with 20 entries each, beside \
-                the same loops over plain slices."
+        about: "1 MiB of `f32` is bound and summed, and a sparse matrix of 100,000 rows with 20 entries \
+                each is multiplied with a vector. The same loops over plain slices are the comparison."
             .into(),
         measure: "ns",
         unit: "element",
@@ -59,9 +59,10 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
     }
     let mut group = Group {
         title: "Decoding zstd".into(),
-        about: "32 MiB of each kind, compressed by zten at its default level, decoded piece by piece on one thread. \
-                `ruzstd` and libzstd decode the bare frame."
-            .into(),
+        about:
+            "32 MiB of each kind of elements, compressed by zten at its default level, are decoded \
+                piece by piece on one thread. `ruzstd` and libzstd decode the bare frame."
+                .into(),
         measure: "ns",
         unit: "byte",
         races,
@@ -91,8 +92,9 @@ pub(super) fn frames(course: &Course) -> Result<Group> {
     }
     let mut group = Group {
         title: "Decoding frames on two threads".into(),
-        about: "64 MiB of each kind in one component of 2, in frames of 1 MiB, read into memory of the caller's; and in \
-                two components, which shows what this machine has for two threads."
+        about: "64 MiB of each kind of elements are one component of generation 2 in frames of 1 MiB, \
+                which zten reads into the caller's memory. The last line has two components, and shows \
+                how much this machine gains from two threads."
             .into(),
         measure: "ns",
         unit: "byte",
@@ -125,7 +127,8 @@ pub(super) fn digests(course: &Course) -> Result<Group> {
     }
     let mut group = Group {
         title: "Verifying digests".into(),
-        about: "128 MiB of one component, read to its end, beside the crate that has the digest."
+        about: "One component of 128 MiB is read to its end. The comparison is the crate that computes \
+                the digest."
             .into(),
         measure: "ns",
         unit: "byte",
@@ -158,8 +161,8 @@ pub(super) fn whole(course: &Course) -> Result<Group> {
     fs::remove_file(&path)?;
     let mut group = Group {
         title: "Checking a whole file".into(),
-        about: "1 GiB on disk: 16 tensors with sha256, all of it checked by the command, beside reading the file and hashing it \
-                with `sha2`. Cold: the system has let go of the file."
+        about: "The command checks a file of 1 GiB on disk, 16 tensors with sha256. The comparison reads \
+                the file and hashes it with `sha2`. Cold means that the file was not in the page cache."
             .into(),
         measure: "ns",
         unit: "byte",

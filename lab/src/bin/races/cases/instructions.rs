@@ -59,8 +59,10 @@ pub(super) fn opening(course: &Course) -> Result<Group> {
     races.push(work.race(course, Counted::Instructions, count));
     let mut group = Group {
         title: "Instructions of opening".into(),
-        about: "The same as above with 20,000 objects, counted by callgrind, and so the same whatever else the machine does."
-            .into(),
+        about:
+            "Opening, as above, with 20,000 objects. The instructions are counted by callgrind, so \
+                other programs on the machine do not change them."
+                .into(),
         measure: "instructions",
         unit: "object",
         races,
@@ -93,8 +95,9 @@ fn work(course: &Course, counted: Counted) -> Result<Vec<Race>> {
 pub(super) fn instructions(course: &Course) -> Result<Group> {
     Ok(Group {
         title: "Instructions of looking up and writing".into(),
-        about: "What is done with 100,000 small objects elsewhere on this page, counted by callgrind, which has no \
-                instructions for SHA-256: of those of the canonical copy, it takes 3 of 10."
+        about: "The races with 100,000 small objects above, with instructions counted by callgrind. \
+                callgrind does not have the processor's instructions for SHA-256, so SHA-256 takes 3 of \
+                10 instructions of the canonical copy."
             .into(),
         measure: "instructions",
         unit: "object",
@@ -107,8 +110,9 @@ pub(super) fn instructions(course: &Course) -> Result<Group> {
 pub(super) fn misses(course: &Course) -> Result<Group> {
     Ok(Group {
         title: "Misses of looking up and writing".into(),
-        about: "The same work: lines of 64 bytes that are not among the last MiB of lines that were used, by the caches \
-                of callgrind. Each is a wait for memory, unless the processor has foreseen it."
+        about: "The same races, with cache misses counted by callgrind. A miss is an access to a line of \
+                64 bytes that is not among the last MiB of lines used. The processor waits for memory at \
+                each miss that it has not predicted."
             .into(),
         measure: "misses",
         unit: "object",

@@ -79,10 +79,11 @@ pub(super) fn open(course: &Course) -> Result<Group> {
     let growth = growth(course, most)?;
     let mut group = Group {
         title: "Opening".into(),
-        about: "Dense objects with the names of a transformer's tensors, in memory. zten validates all that \
-                can be validated without the data; the bare walk goes from head to head of the same CBOR and \
-                believes it; `safetensors` reads the header of as many tensors (`read_metadata`), \
-                `ztensor` its manifest. Heap is its peak, beside the file."
+        about: "The file has dense objects with the names of a transformer's tensors, and is in memory. \
+                zten checks every rule that needs no data. The bare walk only reads the heads of the \
+                same CBOR, and checks nothing. `safetensors` reads a header with the same number of \
+                tensors (`read_metadata`), and `ztensor` its own manifest. Heap is the largest amount of \
+                heap memory, not counting the file."
             .into(),
         measure: "ns",
         unit: "object",
@@ -147,8 +148,9 @@ pub(super) fn hostile(course: &Course) -> Result<Group> {
         });
     let mut group = Group {
         title: "Hostile manifests".into(),
-        about: "Manifests that are made to be expensive, per byte, beside an ordinary one: 100,000 objects with \
-                digests, names sorted. What else they cost is counted in `work-bound.md`."
+        about: "The time for each byte of manifests that are made to be expensive, compared with an \
+                ordinary manifest: 100,000 objects with digests and sorted names. `work-bound.md` counts \
+                the instructions of such manifests."
             .into(),
         measure: "ns",
         unit: "byte",
@@ -172,8 +174,10 @@ pub(super) fn look_up(course: &Course) -> Result<Group> {
     }
     let mut group = Group {
         title: "Looking up".into(),
-        about: "Each of 100,000 objects is found by its name, in no order, and bound to its bytes."
-            .into(),
+        about:
+            "Each of 100,000 objects is looked up by its name, in random order, and bound to its \
+                bytes."
+                .into(),
         measure: "ns",
         unit: "object",
         races,

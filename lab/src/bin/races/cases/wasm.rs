@@ -26,7 +26,8 @@ pub(super) fn wasm(course: &Course) -> Result<Group> {
     let mut group = Group {
         title: "Opening in WebAssembly".into(),
         about:
-            "The library for `wasm32-unknown-unknown`, run by V8, beside itself for this machine."
+            "The library compiled for `wasm32-unknown-unknown` and run by V8, compared with the \
+                library compiled for this machine."
                 .into(),
         measure: "ns",
         unit: "object",

@@ -29,8 +29,9 @@ pub(super) fn write(course: &Course) -> Result<Group> {
     std::fs::remove_dir_all(&folder)?;
     let mut group = Group {
         title: "Writing".into(),
-        about: "512 MiB in 16 tensors, to a file system in memory where there is one, so that no disk is measured. The first \
-                writes no digests, as `safetensors` and `cp` do not."
+        about: "512 MiB in 16 tensors are written, to a file system in memory if there is one, so that \
+                the disk is not measured. The first contestant writes no digests, because `safetensors` \
+                and `cp` write none."
             .into(),
         measure: "ns",
         unit: "byte",
@@ -57,8 +58,8 @@ pub(super) fn small(course: &Course) -> Result<Group> {
     let peer = race.ratio("safetensors", "zten")?;
     let mut group = Group {
         title: "Writing many small tensors".into(),
-        about: "100,000 of them into memory, without digests. zten validates each as a reader does, and opens the manifest \
-                before it writes it."
+        about: "100,000 tensors are written into memory, without digests. zten checks each tensor as a \
+                reader does, and opens the manifest before it writes it."
             .into(),
         measure: "ns",
         unit: "object",
@@ -83,8 +84,8 @@ pub(super) fn canonical(course: &Course) -> Result<Group> {
     let figures: Result<Vec<f64>> = races.iter().map(each).collect();
     let mut group = Group {
         title: "Canonical form".into(),
-        about: "A file of 100,000 objects of 64 bytes, copied into canonical form in memory: put in order, each with a sha256. \
-                The bytes alone are copied beside it."
+        about: "A file of 100,000 objects of 64 bytes is copied into canonical form in memory: zten \
+                sorts the objects, and computes a sha256 for each. The comparison only copies the bytes."
             .into(),
         measure: "ns",
         unit: "object",

@@ -50,7 +50,7 @@ pub(super) fn steps(text: &str, style: Style) -> Option<(usize, Vec<Step>)> {
         } else {
             rest.accept('(').then_some(())?;
             records.name = if rest.accept('(') {
-                // A title, which is not printed, and the name.
+                // The field has a title, which is not printed, before its name.
                 rest.string()?;
                 rest.accept(',').then_some(())?;
                 let name = rest.string()?;
@@ -133,7 +133,8 @@ impl Records {
 }
 
 impl Compiled {
-    /// Returns the type of arrays of `shape` of such values. Returns `None` if it is nested too deeply or its width overflows.
+    /// Returns the type of an array of `shape` whose items are of this type. Returns `None` if the array is nested too
+    /// deeply or its width in bytes overflows.
     fn in_array(self, shape: &[usize]) -> Option<Self> {
         let Self { mut steps, mut width, depth } = self;
         let depth = depth.checked_add(shape.len()).filter(|depth| *depth <= DEPTH)?;
@@ -223,7 +224,9 @@ impl Text<'_> {
     }
 }
 
-/// Reads the rest of an escape, and appends its character to `text`. An escape that Python does not have stays as it is.
+/// Reads an escape sequence from `chars`, whose next character is the one after the backslash, and appends the character
+/// that the sequence stands for to `text`. Appends a sequence that is not handled here unchanged, with its backslash.
+/// Returns `None` if the sequence is incomplete or its number is no character.
 fn escape(chars: &mut std::str::Chars<'_>, text: &mut String) -> Option<()> {
     let escaped = chars.next()?;
     let digits = match escaped {

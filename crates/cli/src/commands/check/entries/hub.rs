@@ -22,7 +22,8 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// Scans the repository in `folder`. Returns `None` if `folder` lacks blobs. Links whose names `is_selected` rejects are left out.
+    /// Scans the repository in `folder`. Returns `None` if `folder` has no subfolder of blobs. Links whose names
+    /// `is_selected` rejects are left out.
     pub(super) fn of_repository(
         folder: &Folder,
         path: &Path,
@@ -53,7 +54,8 @@ impl Hub {
         Some((hub, depth))
     }
 
-    /// Collects the names of blobs in `folder` and below. `folder` is `depth` levels below the folder of snapshots.
+    /// Collects the links to each of the `blobs` from `folder`, whose path is `path`, and from the folders below it.
+    /// `folder` is `depth` levels below the folder of snapshots.
     fn scan(
         blobs: Folder,
         folder: Folder,

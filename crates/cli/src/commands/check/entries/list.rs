@@ -54,6 +54,11 @@ impl List {
                     continue;
                 }
             };
+            // Lists that were written on Windows end lines with CR LF. `--null` reads names that end in CR themselves.
+            let name = match name.as_slice() {
+                [bare @ .., b'\r'] if self.end == b'\n' => bare.to_vec(),
+                _ => name,
+            };
             if !name.is_empty() {
                 return path(name).map(|path| Some(Named(path)));
             }
@@ -125,10 +130,7 @@ fn path(name: Vec<u8>) -> io::Result<PathBuf> {
 }
 
 #[cfg(not(unix))]
-fn path(mut name: Vec<u8>) -> io::Result<PathBuf> {
-    if name.last() == Some(&b'\r') {
-        name.pop();
-    }
+fn path(name: Vec<u8>) -> io::Result<PathBuf> {
     String::from_utf8(name).map(PathBuf::from).map_err(io::Error::other)
 }
 
@@ -153,6 +155,9 @@ mod tests {
         assert_eq!(names(b"a\nb\0c\0", 0), paths(&["a\nb", "c"]));
         assert_eq!(names(b"", 0), paths(&[]));
         assert_eq!(names(b"\n\n", b'\n'), paths(&[]));
+        // Windows ends lines with CR LF.
+        assert_eq!(names(b"a\r\n\r\nb\rc\r\nd\r", b'\n'), paths(&["a", "b\rc", "d"]));
+        assert_eq!(names(b"a\r\0b", 0), paths(&["a\r", "b"]));
         // The list arrives in several reads.
         let long = ["x".repeat(LONGEST - 1), "y".repeat(LONGEST - 1), "z".to_owned()];
         assert_eq!(names(long.join("\n").as_bytes(), b'\n'), long.map(PathBuf::from));

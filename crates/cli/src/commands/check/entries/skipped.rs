@@ -53,7 +53,7 @@ impl Skipped {
         }
     }
 
-    /// Counts a folder that is skipped for `reason`, and keeps its `path`.
+    /// Counts a folder that is skipped for `reason`, and keeps its `path` unless [`PATHS`] paths are kept already.
     pub(super) fn note_path(&self, reason: Reason, path: PathBuf) {
         self.note(reason);
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ use crate::input::sources::Sources;
 use crate::output::progress::Progress;
 use crate::output::report::Problem;
 
-/// Terminal columns of a layout or type name in a message, at most.
+/// The largest number of terminal columns of the name of a layout or type in a message.
 const NAME: usize = 60;
 
 /// The selected objects of an archive, as dense arrays. An object that is not dense is rejected when it is asked for.

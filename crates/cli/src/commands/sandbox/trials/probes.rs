@@ -20,6 +20,7 @@ use rustix::thread::{capabilities, set_capabilities};
 pub(super) const FILE: &str = "file";
 /// The name of the file that stays open: it is opened before the process is confined, and used afterwards.
 pub(super) const KEPT: &str = "kept";
+/// The name of a file or folder that trials try to create in the trial's folder.
 const NEW: &str = "new";
 /// The name of a trial that accesses nothing and prints nothing.
 pub(super) const NOTHING: &str = "nothing";
