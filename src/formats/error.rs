@@ -100,7 +100,8 @@ impl From<OutOfMemory> for FormatError {
 }
 
 impl FormatError {
-    /// Creates the error for a violation of `rule` without an offset in the file. `sentence` is complete: it contains its subject.
+    /// Creates the error for a violation of `rule` without an offset in the file. `sentence` contains its subject, unless
+    /// [`with_subject`](Self::with_subject) sets another.
     pub(super) fn violation(rule: impl Into<&'static Row>, sentence: impl fmt::Display) -> Self {
         let row = rule.into();
         match copied(sentence) {

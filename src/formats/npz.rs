@@ -249,7 +249,7 @@ impl<'s> Arrays<'s> {
     }
 
     /// Reads the whole `member`. Returns the error about its content if the compressed data, the length or the checksum is
-    /// wrong, and `None` if the content is undamaged.
+    /// wrong, and `None` if no damage is found.
     ///
     /// # Errors
     /// The source cannot be read, memory is out, or the member exceeds a limit.

@@ -729,6 +729,11 @@ fn work_follows_bytes() {
             call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(8)]),
             call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(5)]),
             call(14, &[get(18), b"\x88".to_vec(), get(8)]),
+            // The hooks are dropped, but their keys are compared.
+            call(
+                14,
+                &[get(18), b"\x88".to_vec(), [b"}".to_vec(), get(0), b"Ns".to_vec()].concat()],
+            ),
             call(15, &[get(18), flag.clone(), get(8), get(4)]),
             call(15, &[get(18), b"\x88".to_vec(), get(4), get(4)]),
             call(16, &[get(18), get(4)]),

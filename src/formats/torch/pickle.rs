@@ -212,7 +212,7 @@ pub(super) struct Dropped {
     pub(super) hooks: u64,
     /// The number of states of tensors and parameters that are dropped: attributes that a program has set.
     pub(super) states: u64,
-    /// The number of dictionaries, and of entries in the versions of modules, whose attributes are dropped.
+    /// The number of dictionaries whose attributes are dropped, and of keys and values in the versions of modules that are dropped.
     pub(super) attributes: u64,
 }
 
@@ -227,7 +227,7 @@ impl Dropped {
         self.states = self.states.saturating_add(1);
     }
 
-    /// Adds one to the number of dictionaries, or entries in the versions of modules, whose attributes are dropped.
+    /// Adds one to [`attributes`](Self::attributes).
     pub(super) fn add_attributes(&mut self) {
         self.attributes = self.attributes.saturating_add(1);
     }
@@ -563,9 +563,9 @@ impl<'p> Pickle<'p> {
         LargeInteger::of_decimal(is_negative, digits)
     }
 
-    /// Charges the length of the integer at position `at` to the memory of the pickle if the integer is long, because a pickle can
-    /// refer to one long integer many times, in a few bytes each.
-    fn charge_integer(&mut self, at: u32) -> Result<(), FormatError> {
+    /// Charges the length in bytes of the integer, text or bytes object at position `at` to the memory of the pickle if this length
+    /// is more than [`LONGEST_NUMBER`], because a pickle can refer to one long value many times, in a few bytes each.
+    fn charge_long(&mut self, at: u32) -> Result<(), FormatError> {
         match self.operand(at).len() {
             ..=LONGEST_NUMBER => Ok(()),
             length => self.charge(length),
@@ -675,8 +675,15 @@ impl<'p> Pickle<'p> {
     /// Appends `values` to the items of the container `node`.
     pub(super) fn extend(&mut self, node: u32, values: &[Pickled]) -> Result<(), FormatError> {
         for value in values {
-            if let Pickled::Int(at) = *value {
-                self.charge_integer(at)?;
+            let is_key = self
+                .node(node)
+                .is_some_and(|node| node.has(Fact::IsMap) && node.length.is_multiple_of(2));
+            match *value {
+                Pickled::Int(at) => self.charge_long(at)?,
+                Pickled::Text(at) | Pickled::Bytes(at) | Pickled::Latin1(at) if is_key => {
+                    self.charge_long(at)?;
+                }
+                _ => {}
             }
             let cell = Cell { value: *value, next: END };
             let place = Self::push(&mut self.room, &mut self.cells, cell)?;
@@ -741,7 +748,7 @@ pub(super) struct Storage<'p> {
     pub(super) dtype: Dtype,
     /// Whether the class of the storage has a dtype. Any tensor may use the bytes of an untyped storage.
     pub(super) is_typed: bool,
-    /// The key of the storage: the name of its archive member, or of the storage in a stream.
+    /// The key of the storage. In an archive, the member `data/KEY` holds its bytes; in a stream, the last pickle lists the keys.
     pub(super) key: &'p str,
     /// The name of the device on which the storage was.
     pub(super) device: &'p [u8],
