@@ -625,7 +625,8 @@ fn large_integer_of_float<'p>(float: f64) -> Result<LargeInteger<'p>, FormatErro
     let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
     let exponent = ((bits >> 52) & 0x7ff).saturating_sub(1023 + 52);
     let zeros = usize::try_from(exponent / 8).unwrap_or_default();
-    let shifted = u128::from(mantissa) << (exponent % 8);
+    let shift = u32::try_from(exponent % 8).unwrap_or_default();
+    let shifted = u128::from(mantissa).wrapping_shl(shift);
     let mut bytes = Vec::new();
     bytes.try_reserve(zeros.saturating_add(16)).map_err(|_| FormatError::memory())?;
     bytes.resize(zeros, 0);
