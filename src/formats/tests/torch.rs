@@ -481,6 +481,8 @@ fn duplicate_keys_of_more_than_64_bits_are_rejected() {
         // An integer of 64 bits in ten bytes.
         [&power, &other, &one, &small],
         [&power, &other, &line("-1"), &long(&[0xff; 10])],
+        // The smallest integer of 64 bits, also as a float.
+        [&power, &other, &line("-9223372036854775808"), &b"G\xc3\xe0\0\0\0\0\0\0".to_vec()],
     ] {
         assert_eq!(open(&keys).unwrap_err().rule(), Some("torch-duplicate-key"), "{keys:?}");
     }

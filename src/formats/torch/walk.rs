@@ -617,7 +617,7 @@ fn identity_of_float<'p>(float: f64, at: u32) -> Result<Identity<'p>, FormatErro
     })
 }
 
-/// Returns the value of `float` as an integer. The value must be finite, and at least 2^63 or at most -2^63.
+/// Returns the value of `float` as an integer. The value must be finite, and at least 2^63 or less than -2^63.
 fn large_integer_of_float<'p>(float: f64) -> Result<LargeInteger<'p>, FormatError> {
     let bits = float.to_bits();
     // The absolute value is `mantissa` times 2 to the power of `exponent`, since the exponent field is biased by 1023 and the
@@ -636,7 +636,8 @@ fn large_integer_of_float<'p>(float: f64) -> Result<LargeInteger<'p>, FormatErro
 
 /// Returns the value of `float` as an integer, or `None` if the value is not a 64-bit integer.
 fn whole(float: f64) -> Option<i64> {
-    copied(float).ok().filter(|_| float.abs() < 9_223_372_036_854_775_808.0)?.parse().ok()
+    const LEAST: f64 = -9_223_372_036_854_775_808.0;
+    copied(float).ok().filter(|_| (LEAST..-LEAST).contains(&float))?.parse().ok()
 }
 
 impl Pickle<'_> {
