@@ -144,7 +144,7 @@ impl NpyHeader {
             _ => {
                 return Err(FormatError::violation(
                     Rule::NpyHeader,
-                    "the NumPy header is not text",
+                    "the NumPy header is not UTF-8",
                 ));
             }
         };

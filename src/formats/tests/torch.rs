@@ -545,12 +545,12 @@ fn old_instructions() {
         assert!(rejected(harmless).contains("this is a pickle"), "{harmless:?}");
     }
     for (bytes, why) in [
-        (&b"I\n."[..], "a line is not a number"),
-        (b"I1x\n.", "a line is not a number"),
-        (b"L-\n.", "a line is not a number"),
+        (&b"I\n."[..], "the operand of an instruction is not a number"),
+        (b"I1x\n.", "the operand of an instruction is not a number"),
+        (b"L-\n.", "the operand of an instruction is not a number"),
         (b"(NNNd.", "a key of a dictionary has no value"),
-        (b"Np\n.", "a line is not a number"),
-        (b"Np-1\n.", "a line is not a number"),
+        (b"Np\n.", "the operand of an instruction is not a number"),
+        (b"Np-1\n.", "the operand of an instruction is not a number"),
         (b"Np4294967296\ng4294967295\n.", "out of order"),
         (b"Np9\ng8\n.", "the memo has no value with the number 8"),
         (b"0.", "finds fewer values"),

@@ -281,7 +281,7 @@ impl<'p> Pickle<'p> {
     /// fields: each field has a dtype, and a field has Python objects only if the record has the flags of objects.
     pub(super) fn check_fields(&self, dtype: u32, fields: u32) -> Result<(), FormatError> {
         let wrong = || {
-            let sentence = "wrong fields for a dtype of NumPy";
+            let sentence = "the fields of a NumPy dtype of records are invalid";
             FormatError::violation_at(Rule::TorchCall, sentence, self.node_at(dtype))
         };
         let mut items = self.items(fields);

@@ -177,7 +177,7 @@ impl Tensors<'_, '_, '_, '_> {
                 };
                 self.add_unread(name, &shape, (Rule::TorchValue, kind), self.pickle.position(node))
             }
-            _ => Err(FormatError::internal("this value is no tensor")),
+            _ => Err(FormatError::internal("a value that is no tensor is added as a tensor")),
         }
     }
 

@@ -54,7 +54,7 @@ pub(super) struct Setting<'l> {
 /// The message for a dictionary whose keys and values are an odd number of items.
 const ODD: &str = "a key of a dictionary has no value";
 /// The message for a line that should contain a number and does not.
-const NOT_A_NUMBER: &str = "a line is not a number";
+const NOT_A_NUMBER: &str = "the operand of an instruction is not a number";
 /// The message for a key of a dictionary or an item of a set that Python cannot hash, because it is mutable.
 const MUTABLE: &str = "a key of a dictionary or an item of a set is a mutable value";
 
@@ -210,7 +210,10 @@ impl<'p> Machine<'p> {
         }
         match *self.stack {
             [value] if value != Pickled::Mark => Ok(value),
-            _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
+            _ => Err(self.violation(
+                Rule::TorchPickle,
+                "the stack does not have exactly one value at the instruction STOP",
+            )),
         }
     }
 
@@ -302,7 +305,9 @@ impl<'p> Machine<'p> {
                     .violation(Rule::TorchOpcode, "PROTO is allowed only as the first instruction"))
             }
             Op::Frame => self.begin_frame(unsigned(operand)),
-            Op::Stop => Err(FormatError::internal("nothing stops the machine")),
+            Op::Stop => Err(FormatError::internal(
+                "the machine executes STOP as an instruction that continues",
+            )),
         }
     }
 
@@ -367,19 +372,26 @@ impl<'p> Machine<'p> {
     /// Pops the value on top of the stack. Fails on a mark.
     pub(super) fn pop(&mut self) -> Result<Pickled, FormatError> {
         self.from(1)?;
-        self.stack.pop().ok_or_else(|| FormatError::internal("a value is gone"))
+        self.stack.pop().ok_or_else(|| {
+            FormatError::internal("the stack of a pickle lacks a value that was on it")
+        })
     }
 
     /// Returns the value on top of the stack. Fails on a mark.
     pub(super) fn top(&self) -> Result<Pickled, FormatError> {
         let place = self.from(1)?;
-        self.stack.get(place).copied().ok_or_else(|| FormatError::internal("a value is gone"))
+        self.stack.get(place).copied().ok_or_else(|| {
+            FormatError::internal("the stack of a pickle lacks a value that was on it")
+        })
     }
 
     /// Removes the last mark from the stack, and returns the position of the first value that was above the mark.
     fn mark(&mut self) -> Result<usize, FormatError> {
         let Some(place) = self.stack.iter().rposition(|value| *value == Pickled::Mark) else {
-            return Err(self.violation(Rule::TorchPickle, "an instruction finds no mark"));
+            return Err(self.violation(
+                Rule::TorchPickle,
+                "an instruction takes all values above a mark, but the stack has no mark",
+            ));
         };
         self.stack.remove(place);
         Ok(place)

@@ -142,13 +142,13 @@ impl<'s> Stream<'s> {
         pickle.beyond_torch = pickle.beyond_torch.or(beyond);
         let (keys_at, end) = (u64_from_usize(keys), u64_from_usize(end));
         let Pickled::List(node) = found else {
-            let sentence = "the keys of the storages are not a list";
+            let sentence = "the last pickle of the stream is not a list of the keys of storages";
             return Err(FormatError::violation_at(Rule::TorchPickle, sentence, keys_at));
         };
         let mut keys = Vec::new();
         for key in list.items(node) {
             let Pickled::Text(at) = key else {
-                let sentence = "a key of a storage is not text";
+                let sentence = "the last pickle of the stream has a storage key that is not a text";
                 return Err(FormatError::violation_at(Rule::TorchPickle, sentence, keys_at));
             };
             keys.try_reserve(1).map_err(|_| FormatError::memory())?;

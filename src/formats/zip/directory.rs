@@ -119,7 +119,7 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
     let Some(at) = length.checked_sub(END) else {
         return Err(FormatError::violation_at(
             Rule::ZipEndRecord,
-            "the archive is cut off",
+            "the file is shorter than the end record of a zip archive",
             length,
         ));
     };
