@@ -1,8 +1,8 @@
-//! Recognizing file formats, and support for single formats other than zTensor: safetensors and its index, GGUF, `.npy`, `.npz`
-//! and checkpoints of PyTorch.
+//! Recognizing file formats, and support for single formats other than zTensor: safetensors and its index, GGUF, `.npy`,
+//! `.npz` and checkpoints of PyTorch.
 //!
-//! [`zten::open`](crate::open()), [`Archive::from_bytes`](crate::Archive::from_bytes) and [`OpenOptions`] open files
-//! of all these formats. This module has the rest:
+//! [`zten::open`](crate::open()), [`Archive::from_bytes`](crate::Archive::from_bytes) and [`OpenOptions`] open files of all
+//! these formats. This module has the rest:
 //!
 //! | item | for |
 //! | --- | --- |
@@ -13,7 +13,8 @@
 //! | `write` | writing safetensors, `.npy` and `.npz` files: all arrays in one call, or piece by piece with `write::Draft` |
 //! | `profile` | the zTensor layout that keeps a GGUF tensor quantized in a file of generation 2; pass it to `zten::write::Copier::layouts` |
 //!
-//! Without `std`, every format opens from memory and from other sources. Folders, sibling files of a file system and `write` need `std`.
+//! Without `std`, every format opens from memory and from other sources. Folders, sibling files of a file system and `write`
+//! need `std`.
 //!
 //! Opening takes at most 12 × the headers + 64 KiB of heap (192 × the pickle of a checkpoint); a failed allocation is an
 //! error. `docs/other-formats.md` of the repository has all rules.
@@ -86,11 +87,12 @@ pub(crate) use root::RootHeader;
 pub use root::{Begun, PartFile, Root};
 pub use rules::Rule;
 
-/// Bytes of the magic of a zTensor file.
+/// The length in bytes of the magic at the start of a zTensor file.
 const MAGIC: u64 = 8;
 
-/// Returns the classes and functions that pickles in checkpoints and in arrays of NumPy may import beyond those that PyTorch imports
-/// with `weights_only=True`: their modules and names, such as `datetime.date`. zten builds their values without calling anything.
+/// Returns the classes and functions that pickles in checkpoints and in arrays of NumPy may import beyond those that PyTorch
+/// imports with `weights_only=True`: their modules and names, such as `datetime.date`. zten builds their values without
+/// calling anything.
 #[cfg(all(feature = "std", feature = "torch"))]
 pub fn classes_in_pickles() -> impl Iterator<Item = alloc::string::String> {
     torch::known_by_zten_alone()
@@ -252,7 +254,7 @@ fn error_of_part(part: &PartFile<'_>, options: &OpenOptions, error: FormatError)
     recognized().err().unwrap_or(error)
 }
 
-/// Parses the header of a source that has been recognized.
+/// Parses the header of a source called `name` that has been recognized.
 fn parse_recognized(
     source: &dyn ReadAt,
     recognition: Recognition,
@@ -306,7 +308,7 @@ fn parse_as(
             let open = if is_stream { torch::open_stream } else { torch::open };
             RootHeader::Other(open(source, length, options)?)
         }
-        // The feature of the detected format is off.
+        // This build lacks the feature that reads the detected format.
         #[cfg(not(feature = "gguf"))]
         Format::Gguf => return Err(not_read()),
         #[cfg(not(feature = "parts"))]
@@ -332,10 +334,11 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
     Ok(start)
 }
 
-/// Returns the offset at which the data of the last tensor ends in the file `source` of `length` bytes, counted from the start of the
-/// file. Bytes behind this offset are padding in a GGUF file; any others make the file invalid. Only the header is read, so the offset
-/// may be beyond the end of a file that was cut. Returns `None` if `format` is neither safetensors nor GGUF, or if a GGUF file has a
-/// tensor of a type that zten does not read, because the header does not tell the length of its data.
+/// Returns the offset at which the data of the last tensor ends in the file `source` of `length` bytes, counted from the
+/// start of the file. Bytes after this offset make the file invalid, unless they are padding of a GGUF file. Only the header
+/// is read, so the offset may be beyond the end of a file that was cut. Returns `None` if `format` is neither safetensors
+/// nor GGUF, or if a GGUF file has a tensor of a type that zten does not read, because the header does not tell the length
+/// of its data.
 ///
 /// # Errors
 /// The header is invalid or exceeds a limit of `options`, or the source cannot be read.
@@ -361,7 +364,8 @@ pub fn is_ztensor(start: &[u8]) -> bool {
     [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))
 }
 
-/// Returns the format in `recognition` if zten reads files of this format, and the reason for rejecting the file otherwise.
+/// Returns the format in `recognition`, or the error with the reason why the file is rejected if zten does not read files of
+/// this format.
 fn readable(
     source: &dyn ReadAt,
     length: u64,
@@ -379,7 +383,8 @@ fn readable(
     Err(recognition.rejection().map_or_else(not_read, FormatError::from))
 }
 
-/// Returns the format that was `detected` by the first bytes and the name alone, if zten reads files of this format.
+/// Returns the format that was `detected` by the first bytes and the name alone, or the error if zten does not read files of
+/// this format.
 fn by_first_bytes(detected: Option<Detected>) -> Result<Format, FormatError> {
     match detected {
         Some(Detected::Read(format)) => Ok(format),
@@ -405,7 +410,7 @@ pub struct BesideNames<'p>(Names<'p>);
 enum Names<'p> {
     /// The files that an index names.
     Index,
-    /// The other files of a split GGUF model, whose first file this is.
+    /// The second and later files of a split GGUF model. The field is the parsed name of the first file.
     Gguf(FirstName<'p>),
 }
 

@@ -1,4 +1,4 @@
-//! Blocks of elements that are kept as they are.
+//! The block types of GGUF: quantized elements in blocks, which an archive keeps as they are stored and can dequantize.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -41,11 +41,12 @@ pub struct Block {
     pub elements: u64,
     /// The length of one block in bytes.
     pub bytes: u64,
+    /// The function that computes the elements of blocks. Returns `None` if the blocks do not have as many elements as the output.
     #[cfg(feature = "dequantize")]
     dequantize: fn(&[u8], &mut [f32]) -> Option<()>,
 }
 
-/// Two types are equal if their names are equal.
+/// Two block types are equal if their names are equal.
 impl PartialEq for Block {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -55,12 +56,12 @@ impl PartialEq for Block {
 impl Eq for Block {}
 
 impl Block {
-    /// Returns the names of all block types.
+    /// Returns the names that ggml gives all block types that zten knows.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BLOCKS.iter().map(|row| row.1.name)
     }
 
-    /// Creates the type `name`, whose blocks are records of type `R` with `N` elements.
+    /// Creates the block type `name`. Each of its blocks has the bytes of an `R` and holds `N` elements.
     pub(crate) const fn new<R: BlockBytes<N>, const N: usize>(name: &'static str) -> Self {
         assert!(size_of::<R>() <= MOST_BYTES && N <= PIECE, "a block is larger than any can be");
         let (elements, bytes) = (u64_from_usize(N), u64_from_usize(size_of::<R>()));
@@ -73,12 +74,12 @@ impl Block {
         }
     }
 
-    /// Finds the type called `name`, such as `Q4_K` or `q4_k`.
+    /// Finds the block type called `name`, such as `Q4_K`, in letters of any case.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         BLOCKS.iter().map(|row| &row.1).find(|block| block.name.eq_ignore_ascii_case(name))
     }
 
-    /// Finds the type with the number `number` in ggml.
+    /// Finds the block type whose number in ggml (`ggml_type`) is `number`.
     pub fn by_number(number: u32) -> Option<&'static Self> {
         BLOCKS.iter().find(|row| row.0 == number).map(|row| &row.1)
     }
@@ -99,7 +100,7 @@ impl Block {
         LengthMismatch { block: self.name, bytes, elements }
     }
 
-    /// Returns a dequantizer for blocks of this type that are read in chunks.
+    /// Returns a dequantizer for blocks of this type whose bytes come in chunks.
     #[cfg(feature = "dequantize")]
     pub fn dequantizer(&'static self) -> BlockDequantizer {
         BlockDequantizer { block: self, begun: [0; MOST_BYTES], length: 0 }
@@ -128,7 +129,7 @@ impl Block {
         (is_whole && data.storage_type() == Some(StorageType::U8)).then_some(block)
     }
 
-    /// Returns the name of the layout of tensors of this type.
+    /// Returns the name of the layout of tensors of this block type: `gguf.` and the name of the type in lower case.
     ///
     /// # Errors
     /// Out of memory.
@@ -142,19 +143,20 @@ impl Block {
         Ok(layout)
     }
 
-    /// Returns whether it is defined which bytes of a block a big-endian file swaps. `layout` is the [layout](Self::layout) of
-    /// this type.
+    /// Returns whether zten knows which bytes of a block of this type are swapped in a big-endian file. `layout` is the
+    /// [layout](Self::layout) of this type.
     pub(crate) fn has_byte_order(&self, layout: &str) -> bool {
         WITHOUT_FIELDS.contains(&self.name) || BlockFields::of_layout(layout).is_some()
     }
 
-    /// Returns whether generation 2 has a profile for this type, whose name is the layout followed by `/1`.
+    /// Returns whether generation 2 of zTensor defines a layout (a profile) for blocks of this type. Its name is the
+    /// [layout](Self::layout) followed by `/1`.
     pub fn has_profile(&self) -> bool {
         !WITHOUT_PROFILE.contains(&self.name)
     }
 
-    /// Returns the attributes of tensors of this type as a deterministic CBOR map: the name of the type, and the number of
-    /// bytes and elements of a block.
+    /// Returns the attributes of tensors of this block type as a deterministic CBOR map: the name of the type, and the
+    /// number of bytes and elements of a block.
     ///
     /// # Errors
     /// Out of memory.
@@ -170,8 +172,8 @@ impl Block {
         Ok(out.into_bytes())
     }
 
-    /// Returns the length in bytes of a tensor of the given shape. Returns `None` if a row is no whole number of blocks, or if
-    /// the length exceeds 64 bits.
+    /// Returns the length in bytes of a tensor of this block type with the dimensions `shape`. Returns `None` if a row, the
+    /// innermost dimension, is no whole number of blocks, or if the length exceeds 64 bits.
     pub(crate) fn bytes_of(&self, shape: &[u64]) -> Option<u64> {
         let row = shape.last().copied().unwrap_or(1);
         if row.checked_rem(self.elements)? != 0 {
@@ -186,12 +188,12 @@ const MOST_BYTES: usize = 512;
 /// The largest number of elements that a dequantizer passes to its callback at once. No block has more elements.
 const PIECE: usize = 1 << 10;
 
-/// A dequantizer for blocks that are read in chunks. A chunk may end within a block. The dequantizer does not allocate.
+/// A dequantizer for blocks whose bytes come in chunks. A chunk may end within a block. The dequantizer does not allocate.
 #[cfg(feature = "dequantize")]
 #[derive(Clone, Debug)]
 pub struct BlockDequantizer {
     block: &'static Block,
-    /// The bytes so far of a block that began in an earlier chunk and is not complete; `length` is their number.
+    /// The first bytes of a block that began in an earlier chunk and is not complete. Only the first `length` bytes are used.
     begun: [u8; MOST_BYTES],
     /// The number of bytes in `begun`.
     length: usize,
@@ -230,7 +232,7 @@ impl BlockDequantizer {
         Ok(())
     }
 
-    /// Returns the number of elements and the length in bytes of a block.
+    /// Returns the number of elements of a block, and its length in bytes.
     fn sizes(&self) -> [usize; 2] {
         [self.block.elements, self.block.bytes]
             .map(|size| usize::try_from(size).unwrap_or(usize::MAX))

@@ -1,4 +1,4 @@
-//! Converting errors of the builder to those of formats.
+//! Converting errors of the index builder to errors of the readers of file formats.
 
 use alloc::string::ToString as _;
 
@@ -9,8 +9,8 @@ use crate::index::{Builder, Parsed, Rejection};
 use super::error::FormatError;
 use super::rules::Rule;
 
-/// Converts an error of the builder other than one about a duplicate name: those occur at the end of the header only, where
-/// [`finish`] converts them.
+/// Converts an error of the builder to an error of a format's reader. Errors about duplicate names do not come here: they
+/// occur only when the index is completed, and [`finish`] converts them.
 #[cold]
 pub(super) fn format_error(error: Error) -> FormatError {
     match error.kind() {
@@ -18,7 +18,7 @@ pub(super) fn format_error(error: Error) -> FormatError {
         ErrorKind::Limit(limit) => FormatError::violation(limit, error.sentence()),
         // The caller requires a canonical file, and only zTensor files can be canonical.
         kind if kind == crate::rules::Rule::CanonicalGeneration => error.into(),
-        // The reader of the format has checked all other rules of the builder, so any other error is a fault of this package.
+        // The reader of the format has checked all other rules of the builder, so any other error is a defect of this library.
         _ => FormatError::internal(&error.to_string()),
     }
 }
@@ -29,7 +29,8 @@ pub(super) fn finish(builder: Builder<'_>, duplicate: Rule) -> Result<Parsed, Fo
     builder.try_finish().map_err(|rejection| finish_error(rejection, duplicate))
 }
 
-/// Converts `rejection`, an error at the end of the header. A duplicate name is reported as a violation of the rule `duplicate`.
+/// Converts `rejection`, the error of a builder that could not complete its index. Two tensors with the same name are reported as a
+/// violation of the rule `duplicate`.
 #[cold]
 fn finish_error(rejection: Rejection, duplicate: Rule) -> FormatError {
     match (rejection.kind(), rejection.tensor()) {

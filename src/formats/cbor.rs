@@ -12,10 +12,10 @@ use super::error::FormatError;
 /// The length in bytes of the longest head of a CBOR item.
 const HEAD: usize = 9;
 
-/// The result of appending to a buffer, which fails if memory is out.
+/// The result of appending CBOR items to a buffer, which fails if memory is out.
 pub(super) type Written = Result<(), FormatError>;
 
-/// Appends the signed integer `value`.
+/// Appends the signed integer `value` to `out` as CBOR.
 pub(super) fn int(out: &mut Encoder, value: i64) -> Result<(), OutOfMemory> {
     match u64::try_from(value) {
         Ok(value) => out.uint(value),
@@ -42,11 +42,14 @@ pub(crate) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, Format
 /// A CBOR map with text keys in any order. The entries are sorted when the map is complete.
 #[derive(Debug, Default)]
 pub(super) struct Map {
+    /// The encoded entries, in the order in which they were added.
     entries: Encoder,
+    /// The positions of each entry in `entries`.
     spans: Vec<Span>,
 }
 
-/// Positions of an entry in the buffer: the key begins at `start`, the value at `value`, and the entry ends at `end`.
+/// Positions of an entry in the buffer of a map, in bytes: the key begins at `start`, the value at `value`, and the entry
+/// ends at `end`.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -60,7 +63,7 @@ fn position_u32(position: usize) -> Result<u32, FormatError> {
 }
 
 impl Map {
-    /// Returns the number of entries.
+    /// Returns the number of entries of the map.
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
@@ -120,7 +123,7 @@ impl Map {
         Err(twice(text(key(span)).unwrap_or_default()))
     }
 
-    /// Returns the value of `key` if the value is a text.
+    /// Returns the value of `key` if the map has the key and the value is a text.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         let entries = self.entries.as_bytes();
         let span = self

@@ -19,21 +19,21 @@ macro_rules! formats {
             /// All formats that zten reads.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$format),+];
 
-            /// The name of the format in JSON output.
+            /// Returns the name of the format in JSON output, such as `gguf`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$format => $name,)+
                 }
             }
 
-            /// A description of a file of this format, for messages.
+            /// Returns a description of a file of this format for messages, without an article.
             pub fn description(self) -> &'static str {
                 match self {
                     $(Self::$format => $description,)+
                 }
             }
 
-            /// The suffixes of files of this format, in lower case.
+            /// Returns the suffixes of the names of files of this format, in lower case and with the dot.
             pub fn suffixes(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$format => &[$($suffix),+],)+
@@ -44,13 +44,13 @@ macro_rules! formats {
 }
 
 formats! {
-    /// Safetensors.
+    /// A safetensors file.
     Safetensors, "safetensors", "safetensors file", [".safetensors"];
-    /// GGUF.
+    /// A GGUF file.
     Gguf, "gguf", "GGUF file", [".gguf"];
-    /// A NumPy array.
+    /// A `.npy` file: one NumPy array.
     Npy, "npy", ".npy file", [".npy"];
-    /// An archive of NumPy arrays.
+    /// A `.npz` file: a zip archive of NumPy arrays.
     Npz, "npz", ".npz file", [".npz"];
     /// An index of safetensors files, or of checkpoints of PyTorch: only the index itself says which.
     Index, "safetensors-index", "index of safetensors or PyTorch files", [index::SUFFIX];
@@ -70,7 +70,7 @@ pub enum Detected {
 }
 
 impl Detected {
-    /// The name of the format in JSON output; `None` if the format is not known.
+    /// Returns the name of the format in JSON output; `None` for a misnamed file, whose format is not known.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Read(format) => Some(format.name()),
@@ -124,6 +124,7 @@ pub fn by_start<'n>(start: &[u8], name: impl Into<FileName<'n>>) -> Option<Detec
     }
 }
 
+/// Magic numbers at the start of files, and the formats that they tell.
 const MAGICS: [(&[u8], Detected); 8] = [
     (npy::MAGIC, Detected::Read(Format::Npy)),
     (gguf::MAGIC, Detected::Read(Format::Gguf)),
@@ -200,7 +201,8 @@ fn is_pickle(start: &[u8]) -> bool {
     usual.iter().chain(&more).any(|prefix| start.starts_with(prefix))
 }
 
-/// Detects a model in Protocol Buffers by its first two fields, since the encoding has no magic number.
+/// Detects a `SavedModel` or an ONNX model in Protocol Buffers by its first two fields, since the encoding has no magic
+/// number. Returns the rule that names the format.
 fn of_protobuf(start: &[u8]) -> Option<Rule> {
     let [0x08, version @ 1..=0x7f, tag, length, rest @ ..] = start else { return None };
     match tag {
@@ -228,7 +230,9 @@ fn of_protobuf(start: &[u8]) -> Option<Rule> {
     }
 }
 
-/// Returns the format that the name in `path` claims, for a file whose bytes do not tell its format.
+/// Returns the format that the suffix of `name` claims, for a file whose bytes do not tell its format: safetensors, or the
+/// rule of the claimed format that such a file breaks. Returns `None` if the suffix claims no format, or is one that files
+/// of many kinds have.
 pub fn by_name<'n>(name: impl Into<FileName<'n>>) -> Option<Detected> {
     let extension = name.into().suffix().unwrap_or_default();
     let is_suffix = |suffix: &&str| {

@@ -1,4 +1,4 @@
-//! The error of a format's reader: a violation of the format, or an error of the library.
+//! The error of the reader of a file format: a rule that the file breaks, or an error of the library.
 
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::rules::Row;
 
 use super::rules::Rule;
 
-/// The reason why a file cannot be read.
+/// The reason why the reader of a file format rejects a file or fails.
 #[derive(Debug)]
 pub(crate) enum FormatError {
     /// The file breaks a rule of its format, is unsupported, or exceeds a limit.
@@ -100,8 +100,8 @@ impl From<OutOfMemory> for FormatError {
 }
 
 impl FormatError {
-    /// Creates the error for a violation of `rule` that has no offset: `sentence` is about the whole file, or about
-    /// something that has a name.
+    /// Creates the error for a violation of `rule` without an offset in the file. `sentence` contains its subject, unless
+    /// [`with_subject`](Self::with_subject) sets another.
     pub(super) fn violation(rule: impl Into<&'static Row>, sentence: impl fmt::Display) -> Self {
         let row = rule.into();
         match copied(sentence) {
@@ -115,7 +115,8 @@ impl FormatError {
         }
     }
 
-    /// Creates the error for a violation of `rule` at the offset `offset` of the file.
+    /// Creates the error for a violation of `rule` at the offset `offset` of the file. `sentence` is complete: it contains
+    /// its subject.
     pub(super) fn violation_at(
         rule: impl Into<&'static Row>,
         sentence: impl fmt::Display,
@@ -130,7 +131,7 @@ impl FormatError {
         Self::violation(rule, sentence).with_subject(Subject::Name)
     }
 
-    /// Sets the subject of the sentence.
+    /// Sets the grammatical subject of the violation's sentence.
     pub(super) fn with_subject(mut self, subject: Subject) -> Self {
         if let Self::Violation(violation) = &mut self {
             violation.subject = subject;
@@ -212,8 +213,8 @@ impl FormatError {
         Self::library(ErrorKind::Internal, format_args!("internal error: {what}"))
     }
 
-    /// Creates an error of the library of the given kind, which is not about the file. Without `std`, the sentence is
-    /// dropped.
+    /// Creates an error of the library of the given kind, which breaks no rule of a file format. Without `std`, the sentence
+    /// is dropped.
     pub(super) fn library(kind: ErrorKind, sentence: fmt::Arguments<'_>) -> Self {
         match copied(sentence) {
             Ok(sentence) => Self::Library(Error::of_format(kind, sentence, None)),
@@ -227,12 +228,12 @@ impl FormatError {
         matches!(self, Self::Library(error) if error.bare().is_pending())
     }
 
-    /// Returns whether the file is rejected for breaking `rule`.
+    /// Returns whether this is the error for a file that breaks `rule`.
     pub(super) fn breaks(&self, rule: Rule) -> bool {
         matches!(self, Self::Violation(violation) if violation.row == rule.row())
     }
 
-    /// Returns whether the file is to blame, and not the system.
+    /// Returns whether the content of the file is the cause of the error, and not a failed read or a lack of memory.
     pub(super) fn is_rejection(&self) -> bool {
         match self {
             Self::Violation(_) => true,
@@ -273,10 +274,12 @@ impl From<FormatError> for Error {
     }
 }
 
-/// The sentence that `bytes` unexpected bytes follow `last`, the thing that should be the last in a file or member. It is
-/// displayed without allocating.
+/// The sentence that unexpected bytes follow the item that should be the last of a file or member. It is displayed without
+/// allocating.
 pub(super) struct Follow<'l> {
+    /// The number of unexpected bytes.
     pub(super) bytes: u64,
+    /// The name of the item that should be the last, with its article.
     pub(super) last: &'l str,
 }
 
@@ -287,7 +290,8 @@ impl fmt::Display for Follow<'_> {
     }
 }
 
-/// Creates the sentence that `bytes` unexpected bytes follow `last`.
+/// Creates the sentence that `bytes` unexpected bytes follow `last`, the name of the item that should be the last of a file
+/// or member.
 pub(super) fn follow(bytes: u64, last: &str) -> Follow<'_> {
     Follow { bytes, last }
 }

@@ -1,4 +1,4 @@
-//! Finding the model in a folder.
+//! Finding the file to open in a folder that holds one model.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -16,12 +16,12 @@ use super::index;
 /// The suffixes of the names of model files.
 const SUFFIXES: [&str; 9] =
     [".zt", ".safetensors", ".gguf", ".npy", ".npz", ".pt", ".pth", ".ckpt", ".pth.tar"];
-/// The suffix of a checkpoint whose name begins with one of [`CHECKPOINTS`]. Other `.bin` files are optimizer states,
-/// arguments of a training run and the like.
+/// The suffix of a file that is a checkpoint if its name begins with one of [`CHECKPOINTS`]. Other files with this suffix
+/// are optimizer states or arguments of a training run.
 const BIN: &str = ".bin";
 /// The prefixes of the names of `.bin` files that are checkpoints.
 const CHECKPOINTS: [&str; 2] = ["pytorch_model", "adapter_model"];
-/// The number of candidates that an error message lists, at most.
+/// The largest number of models in a folder whose names an error message lists.
 const NAMED: usize = 8;
 /// The largest number of entries of a folder in which a model is searched for, so that a huge folder takes bounded time and
 /// memory.
@@ -74,17 +74,21 @@ pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// Returns the error for a folder that does not hold exactly one model. `sentence` says why, and lacks its subject.
 fn unclear(sentence: String) -> io::Error {
     io::Error::new(io::ErrorKind::IsADirectory, sentence)
 }
 
+/// What the name of a file announces.
 enum ModelFileKind {
+    /// An index of a model in several files.
     Index,
+    /// A file with tensors of a model.
     Model,
 }
 
-/// Returns what kind of model the name `name` announces. Returns `None` for files that are no models, and for the second
-/// and later files of a split GGUF model.
+/// Returns what kind of model file the name `name` announces. Returns `None` for the names of hidden files, of files that
+/// are no models, and of the second and later files of a split GGUF model.
 fn kind(name: &str) -> Option<ModelFileKind> {
     let lower = name.to_ascii_lowercase();
     if lower.starts_with('.') {
@@ -102,7 +106,8 @@ fn kind(name: &str) -> Option<ModelFileKind> {
     if split.is_some_and(|number| number != 1) { None } else { Some(ModelFileKind::Model) }
 }
 
-/// Returns the number of a split file from the `stem` of its name: 2 for `model-00002-of-00003`.
+/// Returns the number of a file of a split GGUF model from the `stem` of its name: 2 for `model-00002-of-00003`. Returns
+/// `None` for any other name.
 fn number_of_split(stem: &str) -> Option<u32> {
     let (rest, count) = stem.rsplit_once("-of-")?;
     let (_, number) = rest.rsplit_once('-')?;
@@ -110,7 +115,8 @@ fn number_of_split(stem: &str) -> Option<u32> {
     if is_number(number) && is_number(count) { number.parse().ok() } else { None }
 }
 
-/// Returns whether `root` is named as a zTensor file and all other candidates are named as its shards.
+/// Returns whether `root` has the name of a zTensor file, and all other `candidates` have names of its shards, such as
+/// `model-a.zt` for `model.zt`.
 fn are_shards_of(root: &OsStr, candidates: &[OsString]) -> bool {
     let Some(stem) = root.to_str().and_then(|name| name.strip_suffix(".zt")) else { return false };
     let is_shard = |name: &str| {

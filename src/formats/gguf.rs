@@ -87,9 +87,10 @@ pub(crate) fn open(
 /// more bytes have to be read.
 type Attempt<T> = Result<Option<T>, FormatError>;
 
-/// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the file. Without
-/// tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the file, which has `length`
-/// bytes. Returns `None` if a tensor has a type that zten does not read, because the header does not tell the length of its data.
+/// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the
+/// file. Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the
+/// file, which has `length` bytes. Returns `None` if a tensor has a type that zten does not read, because the header does
+/// not tell the length of its data.
 pub(crate) fn data_end(
     source: &dyn ReadAt,
     length: u64,
@@ -113,7 +114,7 @@ pub(crate) fn data_end(
     })
 }
 
-/// A GGUF file whose header is being read.
+/// A GGUF file whose header is being read: its source, length and options.
 struct File<'f> {
     source: &'f dyn ReadAt,
     length: u64,
@@ -131,7 +132,9 @@ impl File<'_> {
     ) -> Result<T, FormatError> {
         if let Some(bytes) = in_memory(self.source, self.length) {
             let parsed = parse(bytes)?;
-            return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
+            return parsed.ok_or_else(|| {
+                FormatError::internal("a GGUF header extends beyond the end of its file")
+            });
         }
         loop {
             if let Some(parsed) = parse(&start)? {
@@ -141,7 +144,7 @@ impl File<'_> {
             let most = Input::new(&start, self.length, self.options.limit()).end();
             let end = FIRST.max(there.saturating_mul(2)).min(most);
             if end <= there {
-                return Err(FormatError::internal("a header goes on behind its end"));
+                return Err(FormatError::internal("a GGUF header extends beyond its own end"));
             }
             self.source.append_range(there..end, &mut start)?;
         }

@@ -61,8 +61,8 @@ pub(crate) struct Index {
     _feature: Feature,
 }
 
-/// A value that exists only with the feature `parts`. Without the feature no [`Index`] can be created, so the compiler removes
-/// the code that takes an index.
+/// The type of a field of [`Index`] that has a value only with the feature `parts`. Without the feature no index can be
+/// created, so the compiler removes the code that takes an index.
 #[cfg(feature = "parts")]
 type Feature = ();
 #[cfg(not(feature = "parts"))]
@@ -77,7 +77,7 @@ impl Index {
     /// Reads and parses an index of `length` bytes.
     ///
     /// # Errors
-    /// The index cannot be read, is longer than it may be, or breaks a rule.
+    /// The index cannot be read, exceeds a limit, or breaks a rule.
     pub(crate) fn read(
         source: &dyn ReadAt,
         length: u64,
@@ -188,7 +188,7 @@ fn torch_archive<'s>(
     Ok((archive, metadata))
 }
 
-/// The total number of bytes, and of elements, of several tensors.
+/// The total size of several tensors: their number of bytes and their number of elements.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Converting errors of the JSON parser.
+//! Converting errors of the JSON parser `serde_json` to messages and offsets.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,7 +7,7 @@ use alloc::string::ToString as _;
 use crate::escape;
 use crate::num::u64_from_usize;
 
-/// The number of columns to which a message of the JSON parser is cut, since it quotes the file.
+/// The largest number of columns of a message of the JSON parser. Longer messages are cut, since they may quote much of the file.
 const MESSAGE: usize = 200;
 
 /// Returns the message of `serde_json`'s `error` without the line and column.

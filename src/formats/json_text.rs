@@ -36,7 +36,7 @@ pub(crate) fn decode(
     let Some(list) = metadata.text(JSON_KEYS) else { return Ok(()) };
     let Some(keys) = keys(list, metadata.len()) else { return Ok(()) };
     let depth = usize::from(depth).saturating_sub(OUTSIDE);
-    // The keys borrow from the map where they have no escapes.
+    // Keys without escapes borrow from `metadata`, so the decoded map is built beside it.
     let rewritten = metadata.rewritten(|key, value, out| {
         if key == JSON_KEYS {
             return Some(false);
@@ -217,7 +217,8 @@ fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
     Some(keys)
 }
 
-/// Decodes a quoted JSON `string`. The text is borrowed if the string has no escapes.
+/// Decodes `string`, a JSON string with its quotes. The text is borrowed if the string has no escapes. Returns `None` if an
+/// escape is invalid.
 fn unquoted(string: &str) -> Option<Cow<'_, str>> {
     match string.get(1..string.len().saturating_sub(1)) {
         Some(text) if !text.contains('\\') => Some(Cow::Borrowed(text)),
@@ -277,8 +278,8 @@ impl<'t> Iterator for Tokens<'t> {
     }
 }
 
-/// Converts the JSON `text` to CBOR and appends the result to `out`. Returns `None` if `text` is not JSON, nests deeper than
-/// `depth`, has a number that is not finite as a double, or if memory is out.
+/// Converts the JSON `text` to CBOR and appends the result to `out`. Returns `None` if `text` is not JSON, has more than
+/// `depth` nesting levels, has a number that is not finite as a double or half of a surrogate pair, or if memory is out.
 fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
     // `IgnoredAny` validates the text without recursion, so that deep nesting cannot overflow the stack.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
@@ -321,12 +322,13 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
 }
 
 /// Appends the JSON number `text` to `out`: as an integer if it is written without a fraction or exponent and fits into 64
-/// bits, and as a float otherwise. Returns `None` if the number is not finite as a double.
+/// bits, and as a float otherwise. Returns `None` if the number is not finite as a double, or if
+/// memory is out.
 fn number(text: &str, out: &mut Encoder) -> Option<()> {
     if let Ok(number) = text.parse::<u64>() {
         return out.uint(number).ok();
     }
-    // "-0" is a float, since no integer has that sign.
+    // "-0" becomes a float, since no integer is a negative zero.
     if let Some(number) = text.parse::<i64>().ok().filter(|number| *number != 0) {
         return int(out, number).ok();
     }

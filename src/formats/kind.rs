@@ -12,8 +12,8 @@ pub(crate) enum FormatDType {
 }
 
 impl FormatDType {
-    /// Returns the length in bytes of all elements of a tensor of the given shape. Returns `None` if the length exceeds 64
-    /// bits, or is no whole number.
+    /// Returns the length in bytes of all elements of a tensor with the dimensions `shape`. Returns `None` if the length exceeds 64
+    /// bits, or if the elements do not fill a whole number of bytes.
     pub(crate) fn bytes(self, shape: &[u64]) -> Option<u64> {
         let elements = elements(shape)?;
         let (elements, width) = match self {

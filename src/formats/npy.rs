@@ -29,12 +29,12 @@ use header::Descr;
 use records::NumberField;
 use types::{Number, Type};
 
-/// The first bytes of NumPy files.
+/// The magic: the first bytes of NumPy files.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
-/// The length in bytes of the magic and the version.
+/// The length in bytes of the magic and the two bytes of the version at the start of a NumPy file.
 const START: usize = 8;
-/// The largest length in bytes of the Python literal in the header of an array without fields: the largest length that version 1.0
-/// can state. Only the names of many fields need a longer literal.
+/// The length in bytes of the longest Python literal in a header that zten reads: the largest length that version 1.0 can state.
+/// Versions 2.0 and 3.0 can state larger lengths, which only arrays of records with many fields need.
 const LITERAL: u32 = 0xffff;
 /// The name of an array whose file has no name. `numpy.savez` gives this name to an array without a name.
 const NAME: &str = "arr_0";
@@ -45,7 +45,7 @@ pub(super) const PICKLES: Option<&PickleRules> = Some(&super::torch::OBJECTS);
 #[cfg(not(feature = "torch"))]
 pub(super) const PICKLES: Option<&PickleRules> = None;
 
-/// The .npy format: its name, and the rules that are checked while the index of its arrays is built and read.
+/// The .npy format: its name, and the rules that are checked while the index of the file is built and while the array is read.
 static NPY: FileFormat = FileFormat::new(
     ".npy",
     Blobs::Disjoint,
@@ -64,13 +64,15 @@ static NPY: FileFormat = FileFormat::new(
 pub(super) struct NpyHeader {
     /// The length of the header in bytes.
     pub(super) length: u64,
+    /// The type of the elements.
     elements: Type,
-    /// The dtype as the header spells it; empty for numbers.
+    /// The dtype as the header spells it; empty if the elements are numbers or bools.
     type_name: String,
     /// The record fields that hold numbers, if the elements are records (a structured dtype).
     fields: Vec<NumberField>,
     /// Whether the array is in column-major (Fortran) order.
     columns_first: bool,
+    /// The size of each dimension, outermost first.
     shape: Vec<u64>,
     /// The length of all elements in bytes; `None` for Python objects and elements of an unknown size.
     bytes: Option<u64>,
@@ -79,7 +81,7 @@ pub(super) struct NpyHeader {
 /// Where the bytes of an array are in the file, and how they are encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
-    /// The component of the array, with the storage type `u8` in place of its type.
+    /// The component that holds the bytes of the array. Its storage type is `u8` until the type of the elements replaces it.
     pub(super) component: RawComponent<'static>,
     /// The range of the file that the checksum of the component covers; `None` without a checksum. If the range is deflated,
     /// the checksum is that of the decoded bytes.
@@ -87,8 +89,8 @@ pub(super) struct Stored {
 }
 
 impl NpyHeader {
-    /// Parses the header at the beginning of `start`. `extend` reads more bytes until `start` has the given length, or the
-    /// input ends.
+    /// Parses the header of an array, whose first bytes are in `start`. `extend` appends bytes of the file or archive member
+    /// to `start` until it has the given length in bytes, or the file or member ends.
     pub(super) fn read(
         start: &mut Vec<u8>,
         limits: &Limits,
@@ -142,7 +144,7 @@ impl NpyHeader {
             _ => {
                 return Err(FormatError::violation(
                     Rule::NpyHeader,
-                    "the NumPy header is not text",
+                    "the NumPy header is not UTF-8",
                 ));
             }
         };
@@ -182,7 +184,8 @@ impl NpyHeader {
         !self.fields.is_empty()
     }
 
-    /// Checks that `found`, the number of bytes after the header, is the length of all elements, if that is known.
+    /// Checks that `found`, the number of bytes after the header, is the length of all elements. Any number is accepted if
+    /// the size of an element is not known.
     pub(super) fn check_length(&self, found: u64) -> Result<(), FormatError> {
         match self.bytes {
             Some(needed) if needed != found => Err(wrong_length(needed, found)),
@@ -190,8 +193,9 @@ impl NpyHeader {
         }
     }
 
-    /// Adds the array at `stored` to `builder` as a tensor called `name`, and the fields of its records if `room` has enough
-    /// memory for them. `source_offset` is the offset of the array's description in the header of the file.
+    /// Adds the array at `stored` to `builder` as a tensor called `name`. If the elements are records, also adds a tensor
+    /// for each of their [`fields`](Self::fields), if `room` has enough memory for these tensors. `source_offset` is the
+    /// offset of the array's description in the header of the file.
     pub(super) fn push(
         &self,
         builder: &mut Builder<'_>,
@@ -238,40 +242,42 @@ impl NpyHeader {
     }
 }
 
-/// The memory that the names of dtypes and the fields of records may still take. A deflated header of a few bytes may
-/// decompress to the longest dtype, so without this bound an archive could take far more memory than its size.
+/// The memory that the names of dtypes and the tensors of record fields may still take in the index of a file. A deflated
+/// header of a few bytes may decompress to the longest dtype, so without this bound an archive could take far more memory
+/// than its size.
 #[derive(Debug)]
 pub(super) struct Room {
     /// The number of bytes of memory that may still be taken.
     bytes: u64,
-    /// Whether fields of records become tensors.
+    /// Whether fields of records may become tensors.
     pub(super) has_fields: bool,
 }
 
 impl Room {
-    /// The room in bytes that every file gets, however short its headers are.
+    /// The number of bytes of memory that every file may take, however short its headers are.
     const LEAST: u64 = 24 << 10;
-    /// The room in bytes that each byte of an uncompressed header adds.
+    /// The number of bytes of memory that a file may take for each byte of its uncompressed headers, beyond [`LEAST`](Self::LEAST).
     const FACTOR: u64 = 4;
-    /// The room in bytes that a field of records takes if it becomes a tensor, besides the room for names: the size of the
-    /// tensor's entries in the index.
+    /// The number of bytes of memory that a field of records takes if it becomes a tensor, besides the bytes of its name:
+    /// the size of the tensor's entries in the index.
     const FIELD: u64 = 224;
-    /// The length in bytes of a dtype's name that takes no room, and to which a longer name is cut if no room is left.
+    /// The length in bytes up to which the name of a dtype is not counted. A longer name is cut to this length if too little
+    /// memory is left.
     const SHORT: usize = 64;
 
-    /// Creates the room of a file with `headers` bytes of uncompressed headers.
+    /// Computes the memory for a file with `headers` bytes of uncompressed headers.
     pub(super) fn new(headers: u64) -> Self {
         let mut room = Self { bytes: Self::LEAST, has_fields: true };
         room.add(headers);
         room
     }
 
-    /// Adds the room that a further header of `bytes` bytes gives, which is not compressed.
+    /// Adds the memory that a file may take for a further uncompressed header of `bytes` bytes.
     pub(super) fn add(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(bytes.saturating_mul(Self::FACTOR));
     }
 
-    /// Takes `bytes` bytes of the room. Returns false, and takes nothing, if fewer are left.
+    /// Subtracts `bytes` from the memory that is left, in bytes. Returns false, and subtracts nothing, if less memory is left.
     fn take(&mut self, bytes: u64) -> bool {
         match self.bytes.checked_sub(bytes) {
             Some(left) => {
@@ -282,7 +288,8 @@ impl Room {
         }
     }
 
-    /// Takes the room for `name`, the name of a dtype, and returns the name, or its start if there is not enough room.
+    /// Subtracts the length of `name`, the name of a dtype, from the memory that is left, and returns `name`. If too little
+    /// memory is left, returns at most the first [`SHORT`](Self::SHORT) bytes of `name`.
     fn type_name<'n>(&mut self, name: &'n str) -> &'n str {
         if name.len() <= Self::SHORT || self.take(u64_from_usize(name.len())) {
             return name;
@@ -291,8 +298,8 @@ impl Room {
         ends.map(|end| name.get(..end)).find_map(|start| start).unwrap_or_default()
     }
 
-    /// Takes the room for the names of the tensors that are made from `fields` of the array of records `name`. Returns false if there
-    /// is not enough room.
+    /// Subtracts the memory for the tensors of `fields`, the fields of the array of records `name`, from the memory that is
+    /// left. Returns false if too little memory is left, or if fields may not become tensors.
     fn take_fields(&mut self, name: &str, fields: &[NumberField]) -> bool {
         let each = u64_from_usize(name.len()).saturating_add(Self::FIELD);
         let bytes = fields.iter().fold(0_u64, |bytes, field| {
@@ -304,9 +311,9 @@ impl Room {
 }
 
 impl NumberField {
-    /// Adds this field of the records at `stored` to `builder`. `records` is the tensor of the records, and `record` is the
-    /// size of one record in bytes. Three kinds of fields are left out: bools, because NumPy takes any byte for a bool; fields
-    /// without bytes; and fields with more dimensions than the limit.
+    /// Adds this field of the records at `stored` to `builder` as a tensor of its own. `records` is the tensor of the
+    /// records, and `record` is the size of one record in bytes. Three kinds of fields are left out: bools, because NumPy
+    /// takes any byte for a bool; fields without bytes; and fields with more dimensions than the limit.
     fn push(
         &self,
         builder: &mut Builder<'_>,
@@ -358,7 +365,7 @@ fn of_number(number: Number, component: RawComponent<'_>) -> RawComponent<'_> {
     }
 }
 
-/// Returns the error for an array with `found` bytes of data whose shape and dtype need `needed` bytes.
+/// Returns the error for an array that has `found` bytes of data, although its shape and dtype need `needed` bytes.
 #[cold]
 fn wrong_length(needed: u64, found: u64) -> FormatError {
     if let Some(more) = found.checked_sub(needed) {
@@ -381,10 +388,12 @@ fn is_array_at(source: &dyn ReadAt, offset: u64, length: u64) -> Result<bool, Fo
     Ok(start == MAGIC)
 }
 
+/// Returns the first `N` bytes of `start`, the part of a header that has been read. Fails if the header is shorter.
 fn first<const N: usize>(start: &[u8]) -> Result<[u8; N], FormatError> {
     start.first_chunk().copied().ok_or_else(cut)
 }
 
+/// Returns the error for a file or archive member that ends within the header of its array.
 fn cut() -> FormatError {
     let sentence = "the NumPy header is cut off";
     FormatError::violation(Rule::NpyHeader, sentence).advising(DAMAGED)
@@ -393,14 +402,14 @@ fn cut() -> FormatError {
 /// Decodes `bytes` as Latin-1.
 fn latin1(bytes: &[u8]) -> Result<String, FormatError> {
     let mut text = String::new();
-    // Each character takes at most two bytes in UTF-8.
+    // Each character of Latin-1 takes at most two bytes in UTF-8.
     text.try_reserve_exact(bytes.len().saturating_mul(2)).map_err(|_| FormatError::memory())?;
     text.extend(bytes.iter().copied().map(char::from));
     Ok(text)
 }
 
-/// Reads the header of a file of `length` bytes that begins with `start`. The file is one array, which is named after the file.
-/// `name` is empty for a file without a name.
+/// Reads the header of a .npy file of `length` bytes whose first bytes are `start`. The tensor of the file is called
+/// [`NAME`] if the file has no name, that is if `name` is empty. Otherwise the tensor is called `name` without its suffix.
 pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,

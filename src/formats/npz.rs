@@ -1,8 +1,9 @@
 //! Reading of `.npz` archives, as `numpy.savez` and `numpy.savez_compressed` write them.
 //!
-//! Every byte of an archive is accounted for: members lie one after the other, a fact that zip stores two or three times must
-//! be the same each time, and constructs that zip readers treat differently are rejected. Times, owners and the program that
-//! made the archive are read and ignored.
+//! Every byte of an archive is accounted for: members lie one after the other, a number that zip stores two or three times
+//! must be the same each time, and constructs that zip readers treat differently are rejected. The time at which a member
+//! was changed must be the same in the directory and in the member's local header. Other times, owners and the version of
+//! the program that wrote the archive are ignored.
 
 use alloc::vec::Vec;
 
@@ -23,7 +24,7 @@ use crate::verify::Verifier;
 use super::builder_error::{self, format_error};
 use super::error::FormatError;
 use super::npy::{MAGIC, NpyHeader, PICKLES, Room, Stored};
-use super::recognize::pickle_in_zip;
+use super::recognize::{PickleSearch, pickle_in_zip};
 use super::rules::Rule;
 use super::zip::{
     Content, Decoded, Directory, Extents, Member, Window, Writer, ZipEntry, damage, defer,
@@ -32,7 +33,7 @@ use super::zip::{
 /// The suffix that the name of a member has and the name of its tensor lacks.
 const SUFFIX: &str = ".npy";
 
-/// The .npz format: its name, and the rules that are checked while the index of its arrays is built and read.
+/// The .npz format: its name, and the rules that are checked while the index of the arrays is built and while arrays are read.
 static NPZ: FileFormat = FileFormat::new(
     ".npz",
     Blobs::Disjoint,
@@ -118,22 +119,31 @@ pub(super) fn open(
         check_suffixes(&directory)?;
     }
     // A loader of pickles might open the archive, whatever its name is, and load a pickle among its members.
-    if has_others && let Some(name) = pickle_in_zip(source, length)? {
-        let error = FormatError::predicate(
-            Rule::FormatPickle,
-            "is a pickle, which can call any function when it is loaded",
-        );
+    let pickle = if has_others { pickle_in_zip(source, length)? } else { PickleSearch::NotFound };
+    let found = match pickle {
+        PickleSearch::NotFound => None,
+        PickleSearch::Found(name) => {
+            Some((name, "is a pickle, which can call any function when it is loaded"))
+        }
+        PickleSearch::Stopped(name) => Some((
+            name,
+            "or a member after it may be a pickle: the members are too long for the search for pickles",
+        )),
+    };
+    if let Some((name, what)) = found {
+        let error = FormatError::predicate(Rule::FormatPickle, what);
         builder.found(error.about(&name).into());
     }
     builder_error::finish(builder, Rule::NpzDuplicateName)
 }
 
-/// Returns the name of the tensor in the member of `entry`.
+/// Returns the name of the tensor in the member of `entry`: the name of the member without the suffix `.npy`.
 fn tensor<'d>(entry: &ZipEntry<'d>) -> &'d str {
     entry.name.strip_suffix(SUFFIX).unwrap_or(entry.name)
 }
 
-/// Returns the bytes and the encoding of the array in the archive member `member`. `header` is the header of the array.
+/// Returns where the bytes of the array in the archive member `member` are, and how they are encoded. `header` is the header of the
+/// array, at the start of the member's content.
 fn stored(header: &NpyHeader, member: &Member) -> Stored {
     let bytes = member.size.saturating_sub(header.length);
     let offset = member.start.saturating_add(header.length);
@@ -164,8 +174,8 @@ fn has_names_of_fields(directory: &Directory) -> bool {
     entries.any(|entry| tensor(&entry).contains("[\""))
 }
 
-/// Checks that no tensor has the same name as a member, such as `a.npy` if the members are `a.npy` and `a.npy.npy`: NumPy looks
-/// up a name both with and without the suffix.
+/// Checks that no member's name without the suffix `.npy` is the name of another member, as for the members `a.npy` and
+/// `a.npy.npy`: NumPy looks up a name both with and without the suffix.
 fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
     let mut names = Vec::new();
     for entry in directory.entries() {
@@ -205,7 +215,8 @@ impl<'s> Arrays<'s> {
         Self { window: Window::new(source, length), source, length, options, start, decoder }
     }
 
-    /// Reads the header of the array in `member`.
+    /// Parses the header of the array in `member`. If the header is invalid and the content of the member is damaged, the
+    /// error is about the damage.
     fn header(&mut self, member: &Member) -> Result<NpyHeader, FormatError> {
         self.parse(member).map_err(|error| {
             // If the checksum of the member does not match, damage is the cause of the invalid header.
@@ -237,7 +248,11 @@ impl<'s> Arrays<'s> {
         Ok(header)
     }
 
-    /// Reads the whole `member`, and returns an error if its compressed data, length or checksum is wrong.
+    /// Reads the whole `member`. Returns the error about its content if the compressed data, the length or the checksum is
+    /// wrong, and `None` if no damage is found.
+    ///
+    /// # Errors
+    /// The source cannot be read, memory is out, or the member exceeds a limit.
     #[cold]
     fn damage(&self, member: &Member) -> Result<Option<FormatError>, FormatError> {
         let (shape, components) = ([member.size], [member.component(member.start)]);

@@ -1,4 +1,4 @@
-//! A map whose keys come from an untrusted file.
+//! A sorted map for keys that come from an untrusted file.
 //!
 //! `HashMap` needs `std` for its random seeds; without them, an attacker can choose keys that collide. `BTreeMap` ends
 //! the process if an allocation fails.
@@ -8,8 +8,7 @@ use core::borrow::Borrow;
 
 use super::error::FormatError;
 
-/// The largest number of entries of a chunk. Inserting a key moves at most the entries of one chunk and the list of
-/// chunks.
+/// The largest number of entries in a chunk of a map. It bounds the number of entries that move when a key is inserted.
 const CHUNK: usize = 512;
 
 /// A map that keeps its entries sorted by their keys, in chunks. Finding a key takes logarithmic time.
@@ -17,6 +16,7 @@ const CHUNK: usize = 512;
 pub(super) struct OrderedMap<K, V> {
     /// Chunks of 1 to [`CHUNK`] entries.
     chunks: Vec<Vec<(K, V)>>,
+    /// The number of entries in all chunks.
     len: usize,
 }
 
@@ -27,7 +27,7 @@ impl<K, V> Default for OrderedMap<K, V> {
 }
 
 impl<K: Ord, V> OrderedMap<K, V> {
-    /// Returns the number of entries.
+    /// Returns the number of entries of the map.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -37,7 +37,8 @@ impl<K: Ord, V> OrderedMap<K, V> {
         self.chunks.iter().flatten().map(|(key, _)| key)
     }
 
-    /// Returns the ordinal of the only chunk that may have `key`: the last chunk that does not begin after `key`.
+    /// Returns the index of the only chunk that may have `key`: the last chunk whose first key is not larger than `key`, or
+    /// the first chunk if there is none.
     fn chunk_of<Q: Ord + ?Sized>(&self, key: &Q) -> usize
     where
         K: Borrow<Q>,
@@ -47,7 +48,7 @@ impl<K: Ord, V> OrderedMap<K, V> {
         self.chunks.partition_point(begins_before).saturating_sub(1)
     }
 
-    /// Returns the value of `key`.
+    /// Returns the value of `key`, or `None` if the map does not have the key.
     pub(super) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -57,7 +58,7 @@ impl<K: Ord, V> OrderedMap<K, V> {
         chunk.get(at).map(|(_, value)| value)
     }
 
-    /// Sets the value of `key`.
+    /// Sets the value of `key` to `value`, and adds the key if the map does not have it.
     ///
     /// # Errors
     /// Out of memory.

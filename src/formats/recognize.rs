@@ -1,4 +1,5 @@
-//! Recognizing what a file is by its content: a format that zten reads, a format that zten only names, or another kind of file.
+//! Recognizing what a file is by its content: a file of a format that zten reads, a file of a format that zten only names,
+//! or a file without tensors.
 //!
 //! An attacker chooses the name of a file, so the content decides. Pickles matter most: a pickle has no magic number, and
 //! runs code of its author when it is loaded. [`pickle`] finds pickles by following Python's unpickler.
@@ -30,17 +31,19 @@ use contents::Content;
 use input::Input as _;
 
 pub(crate) use input::Stored;
-pub(super) use members::zip as pickle_in_zip;
+#[cfg(test)]
+pub(super) use members::search_zip;
+pub(super) use members::{PickleSearch, zip as pickle_in_zip};
 pub(crate) use pickle::{Evidence, PersistentIds, scan};
 
-/// The number of bytes at the start of a file that are read to recognize it, if the first [`START`](crate::formats::START) bytes do not
-/// tell the format.
+/// The number of bytes at the start of a file that are read to recognize it, if the first [`START`](crate::formats::START)
+/// bytes do not tell the format.
 const HEAD: u64 = 4 << 10;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognized {
-    /// A file that begins as zTensor files do.
+    /// A file that begins with the magic of zTensor files.
     ZTensor,
     /// A format that zten reads.
     Read(Format),
@@ -62,7 +65,7 @@ pub enum Recognized {
 pub enum OtherKind {
     /// Text that is neither JSON nor source code.
     Text,
-    /// JSON.
+    /// A text in JSON.
     Json,
     /// Source code in another language than Python.
     Source,
@@ -181,17 +184,18 @@ pub const EMPTY: &str = "empty";
 
 /// The result of recognizing a file: its kind, and details for messages.
 pub struct Recognition {
+    /// What the file is, according to its content.
     kind: Recognized,
     /// The number of bytes of the file.
     length: u64,
     /// The bytes from the start of the file that were read to recognize it: at most 4 KiB. The parser of the header begins with
     /// them, so that they are not read again.
     start: Vec<u8>,
-    /// The sentence for the user, if it differs from the sentence of the rule.
+    /// The sentence that says what the file is; `None` if the general sentence of the rule fits.
     sentence: Option<String>,
-    /// The name of the archive member that is a pickle.
+    /// The name of the first member that is a pickle, in an archive that holds no tensors; `None` for any other file.
     member: Option<String>,
-    /// The rule that the file breaks when it is opened, if this rule does not follow from the kind.
+    /// The rule that the file breaks when it is opened; `None` if the rule follows from `kind`, or if zten reads the file.
     rule: Option<Rule>,
     /// Whether a file of a format that zten reads is also a pickle that calls a function or imports a module.
     unpickles: bool,
@@ -212,7 +216,7 @@ impl fmt::Debug for Recognition {
 }
 
 impl Recognition {
-    /// The kind of the file.
+    /// Returns what the file is, according to its content.
     pub fn kind(&self) -> Recognized {
         self.kind
     }
@@ -275,7 +279,8 @@ impl Recognition {
         })
     }
 
-    /// Returns the format of a file called `name` with this content, as [`detect`](crate::formats::detect) does: `None` for zTensor.
+    /// Returns the format of a file called `name` with this content, as [`detect`](crate::formats::detect) does: `None` for
+    /// zTensor.
     pub fn detected<'n>(&self, name: impl Into<FileName<'n>>) -> Option<Detected> {
         let name = name.into();
         match (self.kind, self.rule) {
@@ -301,8 +306,9 @@ fn of_other(description: &str) -> Error {
 /// `name` may be a URL; its query is ignored.
 ///
 /// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
-/// a value, whatever bytes follow. From any other file, few bytes are read: 4 KiB at the start and some at the end. Members of
-/// zip and tar archives that hold no tensors are searched for pickles; other compressed files are not decompressed.
+/// a value, even if the unpickler then fails on the bytes that follow. From any other file, few bytes are read: 4 KiB at the
+/// start and some at the end. Members of zip and tar archives that hold no tensors are searched for pickles, in at most 256 MiB of
+/// decompressed bytes of a zip archive; other compressed files are not decompressed.
 ///
 /// # Errors
 /// The source cannot be read.
@@ -337,7 +343,7 @@ pub(super) fn recognize_more(
     Ok(Recognition { length, start: head, ..recognition })
 }
 
-/// Recognizes a source of `length` bytes whose first bytes are `start`: up to [`HEAD`] bytes.
+/// Recognizes a source of `length` bytes. `start` are its first [`HEAD`] bytes, or all bytes of a shorter source.
 fn recognize_from(
     source: &dyn ReadAt,
     length: u64,
@@ -383,7 +389,12 @@ fn recognize_from(
     }
     match detected {
         Some(Detected::Named(Rule::FormatZip)) => {
-            return of_archive(Rule::FormatZip, "zip", members::zip(source, length)?);
+            // The archive is unsupported, whether a pickle lies beyond the limit of the search or not.
+            let pickle = match members::zip(source, length)? {
+                PickleSearch::Found(name) => Some(name),
+                PickleSearch::NotFound | PickleSearch::Stopped(_) => None,
+            };
+            return of_archive(Rule::FormatZip, "zip", pickle);
         }
         Some(Detected::Named(rule)) if has_magic(rule) => return Ok(Recognized::Named(rule).into()),
         _ => {}
@@ -437,22 +448,24 @@ fn of_nothing(name: FileName<'_>) -> Result<Recognition, FormatError> {
     Ok(Recognition { rule: Some(rule), sentence, ..empty })
 }
 
-/// Returns the recognition of a file whose content has the given `kind`, which is no tensor format. If `name` claims a
-/// tensor format, the recognition gives the reader or the rule that reports the contradiction.
+/// Returns the recognition of a file whose content has the given `kind`: unknown, or a kind without tensors. If `name`
+/// claims a tensor format, the recognition gives the reader that reports what is wrong with the content, or the rule that
+/// the file breaks.
 fn of_name(name: FileName<'_>, kind: Recognized) -> Recognition {
     match by_name(name) {
         // The content is unknown, so the reader of the claimed format reports what is wrong with it.
         Some(Detected::Read(format)) if kind == Recognized::Unknown => {
             Recognized::Read(format).into()
         }
-        // The content is known, such as text or HTML, and the name claims a tensor format. That is said in place of the error of
-        // the format's parser: for a text, the parser of safetensors would report a header of 2^60 bytes.
+        // The content is known, such as text or JSON, and the name claims a tensor format. The error says so instead of what the
+        // parser of the claimed format would find: in a text, the parser of safetensors would find a header of 2^60 bytes.
         Some(Detected::Read(_)) => Recognition { rule: Some(Rule::FormatName), ..kind.into() },
         Some(Detected::Misnamed(rule)) => Recognition { rule: Some(rule), ..kind.into() },
         _ => kind.into(),
     }
 }
 
+/// Returns the recognition of a file whose first bytes tell that it has the given `content`.
 fn of_content(content: Content) -> Recognition {
     match content {
         Content::Named(rule) => Recognized::Named(rule).into(),

@@ -1,5 +1,5 @@
-//! A compact encoding of numbers and texts. A number takes one byte for every seven bits, lowest bits first, and all bytes but
-//! the last have their highest bit set (LEB128).
+//! A compact encoding in memory of numbers and texts, such as the facts that a reader keeps about each tensor. A number
+//! takes one byte for every seven bits, lowest bits first, and all bytes but the last have their highest bit set (LEB128).
 
 use alloc::vec::Vec;
 
@@ -21,13 +21,14 @@ pub(super) fn number(out: &mut Vec<u8>, mut number: u64) {
     }
 }
 
-/// Appends the length of `text`, and `text`, to `out`.
+/// Appends the length of `text` in bytes, as [`number`] encodes it, and then the bytes of `text` to `out`.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     number(out, u64_from_usize(text.len()));
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A reader of numbers and texts in the order in which they were appended. The caller must know this order.
+/// A reader of a record: of numbers and texts in the order in which [`number`] and [`text`] appended
+/// them. The caller must know this order.
 pub(super) struct FieldReader<'r>(pub(super) &'r [u8]);
 
 impl<'r> FieldReader<'r> {

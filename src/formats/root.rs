@@ -1,4 +1,4 @@
-//! Archives whose tensors are in several files. One of the files, the root, names the others.
+//! Archives whose tensors are in several files. One of the files, the root, names the other files.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ use super::ztensor::frame::Frame;
 use crate::file_name::FileName;
 use crate::shards::IS_LINK;
 
-/// The parsed header of a file.
+/// The header of a file, as far as it can be parsed from this file alone.
 pub(crate) enum RootHeader {
     /// A zTensor file whose header and footer have been read, but not its manifest.
     #[cfg(feature = "ztensor")]
@@ -44,7 +44,8 @@ pub(crate) enum RootHeader {
 }
 
 impl RootHeader {
-    /// Joins the header with `source`, the bytes of the file called `name`. Reads the manifest of a zTensor file.
+    /// Joins the header with `source`, the bytes of the file called `name`. Returns an archive, or a root if the file names
+    /// sibling files. Reads the manifest of a zTensor file.
     pub(crate) fn begin<S: ReadAt>(
         self,
         source: S,
@@ -127,7 +128,7 @@ impl fmt::Debug for PartFile<'_> {
 }
 
 impl<S: ReadAt> Root<S> {
-    /// Returns the format of the root.
+    /// Returns the format of the root file: GGUF, or an index.
     pub fn format(&self) -> Format {
         match self.0 {
             RootKind::Index { .. } => Format::Index,
@@ -165,7 +166,7 @@ impl<S: ReadAt> Root<S> {
     ) -> Result<Archive<S>, Error> {
         let parts = self.parts(siblings)?;
         if !cfg!(feature = "parts") {
-            return Err(FormatError::internal("no other files are read").into());
+            return Err(FormatError::internal("this build does not read sibling files").into());
         }
         let (source, parsed) = match self.0 {
             RootKind::Index { index, source } => {
@@ -226,8 +227,8 @@ impl<S: ReadAt> Root<S> {
     }
 }
 
-/// Adds a tensor of another archive to `builder` and returns the length of its elements in bytes. If the tensor is in a sibling
-/// file, `file` is the ordinal of that file. If it is in the file whose header is parsed, `file` is `None`.
+/// Adds `tensor`, a tensor of another archive, to `builder`, and returns the length of its elements in bytes. `file` is the
+/// ordinal of the sibling file that holds the tensor, or `None` if the file whose header is parsed holds it.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
     tensor: &Tensor<'_>,

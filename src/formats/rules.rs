@@ -79,8 +79,11 @@ pub(crate) const APPENDED_TO_TENSORS: &str = "Another program appended them, or 
 /// Advice for a file that begins with the bytes of another format.
 pub(crate) const NO_HEADER: &str =
     "The file has another format than its name says, or its first bytes are damaged.";
+/// Advice for a .npy file in which a second array follows the first.
 pub(crate) const SECOND_ARRAY: &str = "`numpy.save` was called again on the same open file. Save each array to its own file, or all with `numpy.savez`.";
+/// Advice for a .npy header that spells a number as `np.int64(3)`.
 pub(crate) const NUMPY_SCALAR: &str = "A program wrote the header with the `repr` of NumPy 2. Save the array again with `numpy.save`.";
+/// Advice for a file whose writer did not follow the specification of the format.
 pub(crate) const WRITER: &str =
     "Write the file again with a program that follows the specification of the format.";
 /// Advice for an ambiguous file, from which two programs may read different tensors.
@@ -127,7 +130,7 @@ const LFS: &str =
     "Run `git lfs install` once and `git lfs pull` in the repository, or download the file itself.";
 const PAGE: &str = "The download did not get the file: look at the page for the reason (a login, a license or a wrong address), and fetch the file again.";
 
-/// The advice texts that replace the advice of a rule for a particular cause.
+/// All advice texts that may replace the advice of a rule, because the error has a particular cause.
 pub const CAUSES: [&str; 8] = [
     DAMAGED,
     APPENDED,
@@ -353,7 +356,7 @@ catalog! {
     ZipDeflate "zip-deflate", Invalid, Spec("RFC 1951"), ZIP,
         "Compressed data can be decompressed, and the compressed stream ends with its last byte.",
         "the compressed data cannot be decompressed, or its stream does not end with the last byte", DAMAGED;
-    // A bit that is flipped in compressed data may change how much comes of it.
+    // A flipped bit in compressed data may change the length of the decompressed data, so the advice is that the file was damaged.
     ZipLength "zip-length", Invalid, Spec("APPNOTE 4.4.9"), ZIP,
         "The content of a member has the length that the directory gives.", "the content does not have the length that the directory gives", DAMAGED;
     ZipCrc "zip-crc", Invalid, Spec("APPNOTE 4.4.7"), ZIP,
@@ -439,7 +442,7 @@ catalog! {
         "`quant_state.bitsandbytes__nf4` and `quant_state.bitsandbytes__fp4` of a tensor of bitsandbytes are JSON objects.",
         "the state of a quantized tensor is not a JSON object", WRITER;
 
-    // Of several formats.
+    // Rules of several formats.
     TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what other bytes mean"), ANY,
         "A bool is 0 or 1.", "a bool is {}: expected 0 or 1", WRITER;
     LimitHeader "limit-header", Limit, Policy("the memory for opening a file grows with its header"), ANY,

@@ -121,9 +121,9 @@ pub(crate) fn open(
     finish(builder)
 }
 
-/// Returns the offset at which the data of the last tensor ends in the safetensors file `source`, counted from the start of the file.
-/// Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the file, which has
-/// `length` bytes.
+/// Returns the offset at which the data of the last tensor ends in the safetensors file `source`, counted from the start of
+/// the file. Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of
+/// the file, which has `length` bytes.
 pub(crate) fn data_end(
     source: &dyn ReadAt,
     length: u64,

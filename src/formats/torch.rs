@@ -1,9 +1,9 @@
-//! Reading of PyTorch checkpoints, as `torch.save` writes them: a pickle and storages. Since PyTorch 1.6 they are in a zip archive
-//! (module `archive`), and before in a stream (module `stream`).
+//! Reading of PyTorch checkpoints, as `torch.save` writes them: a pickle and storages. Since PyTorch 1.6 they are in a zip
+//! archive (module `archive`), and before in a stream (module `stream`).
 //!
-//! The module `machine` reads the pickle without calling anything, and `calls`, `values` and `arrays` make the values that functions
-//! and classes would return. The module `walk` derives the names of tensors from the keys in the pickle, and `checkpoint` adds the
-//! tensors to the index. The data of each tensor is a range of a storage (module `storages`).
+//! The module `machine` reads the pickle without calling anything, and `calls`, `values` and `arrays` make the values that
+//! functions and classes would return. The module `walk` derives the names of tensors from the keys in the pickle, and
+//! `checkpoint` adds the tensors to the index. The data of each tensor is a range of a storage (module `storages`).
 
 mod archive;
 mod arrays;
@@ -54,11 +54,11 @@ pub(super) const RULES: Rules = Rules {
     pickles: None,
     quantized: Some(&super::rules::QUANTIZED),
 };
-/// The format of PyTorch checkpoints: its name, and the rules that are checked while the index of tensors is built and
-/// read.
+/// The format of PyTorch checkpoints: its name, and the rules that are checked while the index of tensors is built and while
+/// tensors are read.
 static TORCH: FileFormat = FileFormat::new("PyTorch", Blobs::Any, RULES);
 
-/// The length in bytes of the longest pickle.
+/// The length in bytes of the longest pickle that zten reads, and of the longest archive member that it reads as a whole.
 const LONGEST: u64 = 64 << 20;
 /// The check of arrays of Python objects in NumPy files.
 pub(super) static OBJECTS: PickleRules = PickleRules {
@@ -71,7 +71,7 @@ pub(super) static OBJECTS: PickleRules = PickleRules {
         Ok(Pickle::check_objects(bytes, base, (limits, &steps))?)
     },
 };
-/// The number of bytes of a stream that are read first, to find the ends of its pickles.
+/// The number of bytes at the start of a stream that are read first to find the ends of its pickles.
 const FIRST: u64 = 64 << 10;
 
 #[cfg(feature = "std")]
@@ -151,7 +151,7 @@ pub(super) fn steps(bytes: &[u8]) -> u64 {
     steps.get()
 }
 
-/// Checks that a file that is only a pickle, of `length` bytes, imports no global that may run code.
+/// Checks that a file of `length` bytes that is only a pickle is valid, and imports no global that may run code.
 pub(super) fn check_pickle(
     source: &dyn ReadAt,
     length: u64,
@@ -178,7 +178,7 @@ fn check_longest(length: u64, at: u64) -> Result<(), FormatError> {
     Err(FormatError::violation_at(Rule::LimitHeader, sentence, at))
 }
 
-/// Returns the error for two attributes with the name `key`.
+/// Returns the error for a checkpoint in which two attributes have the name `key`.
 fn duplicate_key(key: &str) -> FormatError {
     FormatError::predicate(Rule::TorchDuplicateKey, "is the name of two values").about(key)
 }

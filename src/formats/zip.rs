@@ -1,4 +1,5 @@
-//! Reading of the zip archives on whose content all zip readers agree: the directory, the members, and their first bytes.
+//! Reading of zip archives: the central directory, and the members with their content. An archive is rejected if two zip
+//! readers may find different members in it.
 
 mod cursor;
 mod directory;
@@ -28,12 +29,14 @@ pub(super) enum Writer {
     Torch,
 }
 
-/// The number of decompressed bytes of all members so far, for the limits of decompression.
+/// The number of bytes to which all compressed members so far decompress according to the directory, for the limits of
+/// decompression.
 #[derive(Debug, Default)]
 pub(super) struct Decoded(u64);
 
 impl Decoded {
-    /// Adds the member of `entry` in a file of `length` bytes, and checks the limits.
+    /// Adds the size of the member of `entry`, if the member is compressed. Checks this size against the limit `decoded`,
+    /// and the sum against the limit `decoded_total` for a file of `length` bytes.
     pub(super) fn add(
         &mut self,
         entry: &ZipEntry<'_>,
@@ -42,13 +45,20 @@ impl Decoded {
     ) -> Result<(), FormatError> {
         let Some(size) = entry.decompressed() else { return Ok(()) };
         self.0 = self.0.saturating_add(size);
-        let limit = match size > limits.decoded() {
-            true => Limit::Decoded,
-            false if self.0 > limits.decoded_total(length) => Limit::DecodedTotal,
-            false => return Ok(()),
-        };
-        let sentence = format_args!("decompresses to {size} bytes, which exceeds the limit");
-        Err(FormatError::predicate(limit, sentence))
+        let (most, total) = (limits.decoded(), limits.decoded_total(length));
+        if size > most {
+            let sentence =
+                format_args!("decompresses to {size} bytes, which exceeds the limit of {most}");
+            return Err(FormatError::predicate(Limit::Decoded, sentence));
+        }
+        if self.0 > total {
+            let sum = self.0;
+            let sentence = format_args!(
+                "decompresses, together with the members before it, to {sum} bytes, which exceeds the limit of {total}"
+            );
+            return Err(FormatError::predicate(Limit::DecodedTotal, sentence));
+        }
+        Ok(())
     }
 }
 
@@ -56,20 +66,21 @@ impl Decoded {
 /// file up to the central directory exactly.
 #[derive(Debug)]
 pub(super) struct Extents {
-    /// The offsets in the file at which each member starts and ends.
+    /// The offsets in the file at which each member begins and ends, in the order in which the members were added.
     ranges: Vec<(u64, u64)>,
-    /// The sum of the lengths of all extents.
+    /// The sum of the lengths of all ranges in bytes.
     covered: u64,
     /// The offset in the file at which the central directory begins, and the last member must end.
     end: u64,
 }
 
 impl Extents {
+    /// Creates an empty list for an archive whose central directory begins at offset `end` of the file.
     pub(super) fn new(end: u64) -> Self {
         Self { ranges: Vec::new(), covered: 0, end }
     }
 
-    /// Adds a member that takes the bytes from `start` to `end`.
+    /// Adds a member that takes the bytes from offset `start` to offset `end` of the file.
     pub(super) fn add(&mut self, start: u64, end: u64) -> Result<(), FormatError> {
         self.ranges.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.ranges.push((start, end));
@@ -77,12 +88,14 @@ impl Extents {
         if self.covered > self.end {
             // Members overlap. Stopping here bounds the work for a directory with many entries for the same bytes.
             self.check()?;
-            return Err(FormatError::internal("members overlap, and lie one after the other"));
+            return Err(FormatError::internal(
+                "the members of an archive overlap, and have no overlap",
+            ));
         }
         Ok(())
     }
 
-    /// Returns the number of members.
+    /// Returns the number of members that have been added.
     pub(super) fn count(&self) -> usize {
         self.ranges.len()
     }

@@ -206,8 +206,8 @@ pub(crate) struct Dialect {
     /// The facts that code uses after a manifest has been parsed.
     pub(crate) facts: FormatFacts,
     pub(crate) nesting: Nesting,
-    /// Returns whether a key is a field of an object. In 0.1, all other keys of an object are its attributes. `None` if
-    /// objects have a field for attributes.
+    /// The function that returns whether a key is a field of an object. In 0.1, all other keys of an object are its
+    /// attributes. `None` if objects have a field for attributes.
     pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
     /// Whether components may be in shards.
     pub(crate) has_shards: bool,
@@ -245,9 +245,10 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Returns whether a `type` that is unknown in the source would get another meaning in this generation: `name` is a logical type
-    /// that is stored as another type than `storage`, or the name of the storage type itself. A logical type that is stored as
-    /// `storage` does not count, because it keeps its meaning: a file of 1.2 can hold such a `type` of 2, which 2 then takes back.
+    /// Returns whether a `type` that is unknown in the source would get another meaning in this generation: `name` is a
+    /// logical type that is stored as another type than `storage`, or the name of the storage type itself. A logical type
+    /// that is stored as `storage` does not count, because it keeps its meaning: a file of 1.2 can hold such a `type` of 2,
+    /// which 2 then takes back.
     pub(crate) fn knows_type(&self, name: &str, storage: StorageType) -> bool {
         let logical = (self.logical_type)(name.as_bytes());
         let plain = if self.bool_is_type { StorageType::Bool } else { storage };

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 
 use super::records::{self, Records};
 
-/// The three entries of the dictionary in the header of a .npy file, which is a Python literal.
+/// The three entries of the dictionary in the header of a .npy file. The dictionary is spelled as a Python literal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal<'h> {
     /// The dtype of the elements.
@@ -38,11 +38,11 @@ pub(super) enum Descr<'h> {
     Records(Records, &'h str),
 }
 
-/// The result of a parser of a part of a header.
+/// The result of a parser: the text that follows the parsed part of a header, and the parsed item.
 pub(super) type Parse<'h, T> = IResult<&'h str, T>;
 
-/// Parses a literal, which only white space may follow. `has_long` allows the suffix `L` after a number: Python 2 wrote it in
-/// headers before version 3.0.
+/// Parses `text`, the dictionary in the header of a .npy file with optional white space around it. `has_long` allows the
+/// suffix `L` after a number: Python 2 wrote it in headers before version 3.0.
 pub(super) fn parse<'h>(
     text: &'h str,
     has_long: bool,
@@ -68,8 +68,9 @@ pub(super) fn parse<'h>(
     }
 }
 
-/// Returns the error for a header in which `rest` begins with the `repr` of a NumPy scalar, such as `np.int64(3)`. Programs
-/// that format the shape themselves write it since NumPy 2.
+/// Returns the error for a header in which `rest`, the text that could not be parsed, begins with the `repr` of a NumPy
+/// scalar, such as `np.int64(3)`. Returns `None` for any other text. Programs that format the shape themselves write such a
+/// `repr` since NumPy 2.
 fn scalar(rest: &str) -> Option<FormatError> {
     if !rest.starts_with("np.") && !rest.starts_with("numpy.") {
         return None;
@@ -86,18 +87,20 @@ fn header_error(sentence: impl fmt::Display) -> FormatError {
     FormatError::violation(Rule::NpyHeader, sentence)
 }
 
-/// The entries that have been parsed so far.
+/// A parser of the dictionary in the header of a .npy file, with the entries that have been parsed so far.
 struct Entries<'h> {
     descr: Option<Descr<'h>>,
     columns_first: Option<bool>,
     shape: Option<Vec<u64>>,
     has_long: bool,
     limits: &'h Limits,
-    /// The error, if the literal has valid syntax but another fault.
+    /// The error for a dictionary that is valid Python but cannot be accepted, such as one with an unknown key; `None` if
+    /// parsing failed because of the syntax, or did not fail.
     fault: Option<FormatError>,
 }
 
 impl<'h> Entries<'h> {
+    /// Parses the dictionary at the start of `input` and keeps its entries. Returns the text that follows.
     fn read(&mut self, input: &'h str) -> IResult<&'h str, ()> {
         let (mut rest, _) = token('{').parse(input)?;
         loop {
@@ -160,7 +163,7 @@ impl<'h> Entries<'h> {
         Ok((after, Descr::Records(records, text)))
     }
 
-    /// Parses a tuple of numbers. A single number must be followed by a comma, since `(5)` is a number in Python.
+    /// Parses a shape: a tuple of numbers. A comma must follow a single number, since `(5)` is a number in Python.
     fn tuple(&mut self, input: &'h str) -> IResult<&'h str, Vec<u64>> {
         let mut numbers = Vec::new();
         let (mut rest, _) = terminated(char('('), multispace0).parse(input)?;
@@ -187,6 +190,7 @@ impl<'h> Entries<'h> {
         }
     }
 
+    /// Returns the three entries, or an error that names the first missing key.
     fn finish(self) -> Result<Literal<'h>, FormatError> {
         let missing = |key: &str| header_error(format_args!("the NumPy header lacks \"{key}\""));
         Ok(Literal {
@@ -197,6 +201,7 @@ impl<'h> Entries<'h> {
     }
 }
 
+/// Returns a failure at the start of `input`, which no alternative parser can recover from.
 pub(super) fn failed<T>(input: &str) -> IResult<&str, T> {
     Err(nom::Err::Failure(nom::error::Error::new(input, nom::error::ErrorKind::Verify)))
 }

@@ -18,40 +18,43 @@ use super::header::{Parse, failed, number, token};
 use super::types::{Number, Type};
 use crate::formats::error::copied;
 
-/// The largest number of fields that become tensors of their own.
+/// The largest number of fields of an array of records that become tensors of their own. Further fields do not.
 const FIELDS: usize = 256;
 
-/// The dtype of records.
+/// The parsed dtype of an array of records (a structured dtype of NumPy).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Records {
-    /// The size of a record in bytes; `None` if it is not known, or exceeds 64 bits.
+    /// The size of a record in bytes; `None` if the size of one of its fields is not known, or the sum exceeds 64 bits.
     pub(super) size: Option<u64>,
-    /// Whether two fields have the same name. Names in nested records are not compared.
+    /// Whether two fields have the same name. Fields of nested records and fields without a name are not compared.
     pub(super) has_duplicates: bool,
-    /// Whether some field holds Python objects.
+    /// Whether some field, also one of a nested record, holds Python objects.
     pub(super) has_objects: bool,
-    /// The fields of numbers, at most [`FIELDS`], without the fields of nested records.
+    /// The fields that can become tensors, in the order of the dtype and at most [`FIELDS`]: fields of numbers or bools that have a
+    /// known offset and a name without a backslash or bracket. Fields of nested records are not among them.
     pub(super) fields: Vec<NumberField>,
 }
 
-/// A field of numbers in records.
+/// A field of records that holds a number or bool, or an array of numbers or bools.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NumberField {
-    /// The name, as the header spells it.
+    /// The name of the field, as the header spells it.
     pub(super) name: String,
+    /// The type and byte order of the numbers or bools.
     pub(super) number: Number,
-    /// The offset in the record in bytes.
+    /// The number of bytes from the start of a record to this field.
     pub(super) offset: u64,
     /// The shape of the array in the field; empty for a single number.
     pub(super) shape: Vec<u64>,
 }
 
-/// A list of the fields of records, of which only the beginning has been parsed.
+/// The progress of parsing one list of fields, whose closing bracket has not been reached yet.
 #[derive(Default)]
-struct List<'h> {
-    /// The size in bytes of the fields so far; `None` if it is not known.
+struct OpenList<'h> {
+    /// The total size in bytes of the fields that have been parsed, which is also the offset of the next field in the
+    /// record; `None` if the size of one of these fields is not known, or the total exceeds 64 bits.
     size: Option<u64>,
-    /// The name of the field whose dtype is the list that follows.
+    /// The name of the field that was parsed last, or whose dtype is being parsed; empty before the first field.
     name: &'h str,
 }
 
@@ -60,14 +63,14 @@ struct List<'h> {
 /// runs out.
 pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
     let mut records = Records::default();
-    let mut open: Vec<List<'_>> = Vec::new();
-    let mut list = List { size: Some(0), name: "" };
+    let mut open: Vec<OpenList<'_>> = Vec::new();
+    let mut list = OpenList { size: Some(0), name: "" };
     let mut names = Vec::new();
     let (mut rest, _) = token('[').parse(input)?;
     loop {
         let (after, end) = opt(token(']')).parse(rest)?;
         rest = after;
-        // The size in bytes of the dtype of the current field, and its type if it is one of numbers.
+        // The size in bytes of the dtype of the current field, and the type of its elements if they are numbers or bools.
         let (size, number) = if end.is_some() {
             let Some(outer) = open.pop() else {
                 records.size = list.size;
@@ -93,7 +96,7 @@ pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
                 if open.try_reserve(1).is_err() {
                     return Ok((after, None));
                 }
-                let outer = core::mem::replace(&mut list, List { size: Some(0), name: "" });
+                let outer = core::mem::replace(&mut list, OpenList { size: Some(0), name: "" });
                 open.push(outer);
                 rest = after;
                 continue;
@@ -137,7 +140,7 @@ pub(super) fn parse(input: &str, has_long: bool) -> Parse<'_, Option<Records>> {
     }
 }
 
-/// Parses the name of a field, or a tuple of its title and its name.
+/// Parses the name of a field, or a tuple of the field's title and name, and returns the name as it is spelled.
 fn name(input: &str) -> Parse<'_, &str> {
     let titled = delimited(token('('), preceded((string, token(',')), string), token(')'));
     alt((string, titled)).parse(input)

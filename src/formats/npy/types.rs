@@ -18,8 +18,11 @@ pub(in crate::formats) enum Type {
 /// The type of numbers or bools, and their byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::formats) struct Number {
+    /// The type in which a number is stored; for a complex number, the type of its real and imaginary part.
     pub(in crate::formats) storage: StorageType,
+    /// The type of a complex number; `None` for other numbers and bools.
     pub(in crate::formats) logical: Option<LogicalType>,
+    /// Whether the bytes of a number are in big-endian order.
     pub(in crate::formats) is_big: bool,
 }
 
@@ -51,7 +54,8 @@ const UNITS: [&str; 14] =
     ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "ns", "ps", "fs", "as"];
 
 impl Type {
-    /// Parses the name `descr` of a dtype, such as `<f4`.
+    /// Parses the name `descr` of a dtype, such as `<f4`. A name that zten does not know is [`Type::Objects`] if NumPy might take
+    /// it for Python objects, and [`Type::Unknown`] otherwise.
     pub(in crate::formats) fn parse(descr: &str) -> Self {
         match Self::parse_written(descr) {
             // NumPy takes other spellings than those that it writes, such as `=O`, `object` and `f4,O`, and unpickles the
@@ -102,7 +106,8 @@ impl Number {
     }
 }
 
-/// Parses a decimal number without a sign. An empty text is 0, as for NumPy.
+/// Parses a decimal number without a sign. An empty text is 0, as for NumPy. Returns `None` if `digits` has another character, or
+/// if the number exceeds 64 bits.
 fn number(digits: &str) -> Option<u64> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     match digits {

@@ -7,7 +7,7 @@ use crate::formats::rules::Rule;
 
 use super::{Executable, OtherKind};
 
-/// The kind of content that the first bytes of a file tell.
+/// The kind of a file that zten does not read, as its first bytes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Named(Rule),
@@ -59,7 +59,8 @@ const MAGICS: &[(&[u8], Content)] = &[
     (b"%PDF-", Content::Other(OtherKind::Pdf)),
 ];
 
-/// Recognizes a file of `length` bytes that begins with `start` by its magic number.
+/// Recognizes a file of `length` bytes that begins with `start` by its magic number, or by header fields that other files do
+/// not have. Returns `None` if the bytes tell nothing.
 pub(super) fn by_magic(start: &[u8], length: u64) -> Option<Content> {
     if let Some((_, content)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Some(*content);
@@ -193,6 +194,7 @@ fn field(message: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
     Some((tag >> 3, field, rest))
 }
 
+/// Parses the variable-length integer of Protocol Buffers at the start of `bytes`. Returns the integer and the bytes that follow.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0;
     for (place, byte) in bytes.iter().enumerate().take(10) {
@@ -205,6 +207,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
+/// Returns whether `text` is not empty and has no ASCII control characters.
 fn is_printable(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|byte| *byte >= 0x20 && *byte != 0x7f)
 }

@@ -1,4 +1,4 @@
-//! Sequential reading of a file, or of a stored or deflated member of an archive.
+//! Sequential reading of a file, or of a stored or deflated member of an archive, for the search for pickles.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -26,10 +26,10 @@ pub(crate) trait Input {
     /// Moves past the first `length` of the bytes that [`fill`](Self::fill) returned.
     fn consume(&mut self, length: usize);
 
-    /// Moves past `length` bytes. Returns false if the input ends before.
+    /// Moves past the next `length` bytes. Returns false if the input has fewer bytes left.
     fn skip(&mut self, length: u64) -> Result<bool, FormatError>;
 
-    /// Takes one byte; `None` at the end.
+    /// Reads the next byte; `None` at the end of the input.
     fn byte(&mut self) -> Result<Option<u8>, FormatError> {
         let byte = self.fill()?.first().copied();
         if byte.is_some() {
@@ -38,7 +38,7 @@ pub(crate) trait Input {
         Ok(byte)
     }
 
-    /// Takes the next `N` bytes. Returns `None` if fewer are left.
+    /// Reads the next `N` bytes. Returns `None` if fewer bytes are left.
     fn array<const N: usize>(&mut self) -> Result<Option<[u8; N]>, FormatError>
     where
         Self: Sized,
@@ -57,7 +57,9 @@ pub(crate) struct Stored<'s> {
     source: &'s dyn ReadAt,
     /// The offset of the first byte that has not been read into the buffer.
     next: u64,
+    /// The offset in the source at which the input ends.
     end: u64,
+    /// The bytes that were read last.
     buffer: Vec<u8>,
     /// The number of bytes at the start of the buffer that have been consumed.
     used: usize,
@@ -126,6 +128,7 @@ impl Input for Stored<'_> {
 pub(crate) struct Deflated<'s> {
     packed: Stored<'s>,
     state: Box<DecompressorOxide>,
+    /// The last decompressed bytes, to which the compressed data may refer.
     window: Vec<u8>,
     /// The start of the bytes in the window that have not been consumed.
     used: usize,

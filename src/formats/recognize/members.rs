@@ -1,4 +1,5 @@
-//! Searching the members of zip and tar archives for pickles, for archives that are of no format that zten reads.
+//! Searching the members of zip and tar archives for pickles: in archives of no format that zten reads, and in `.npz`
+//! archives that have members other than arrays.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,30 +12,52 @@ use super::input::{Deflated, Input, Stored};
 use super::pickle::{PersistentIds, scan};
 use super::text::is_text;
 
-/// The number of bytes to which all members of an archive together may be decompressed. Pickles beyond this limit are not
-/// found; the archive is unsupported in any case.
+/// The largest number of bytes to which all members of a zip archive together are decompressed while they are searched for pickles.
 const DECOMPRESSED: u64 = 256 << 20;
-/// The number of bytes at the end of a zip archive that are searched for the end record: the record and the longest comment.
+/// The number of bytes at the end of a zip archive that are searched for the end record: the 22 bytes of the record, and the 65,535
+/// bytes of the longest comment.
 const TAIL: u64 = 0xffff + 22;
-/// The number of bytes of a member's name that are kept for a message.
+/// The largest number of bytes of a member's name that are kept for a message.
 const NAME: usize = 200;
 
-/// Returns the name of the first member of a zip archive of `length` bytes that is a pickle.
+/// The result of searching a zip archive for a member that is a pickle.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::formats) enum PickleSearch {
+    /// No member is a pickle.
+    NotFound,
+    /// The member with this name is a pickle, and no member before it is one.
+    Found(String),
+    /// The search ended within the member with this name, because a limit on the bytes to read or decompress was reached.
+    /// This member and the members after it may be pickles.
+    Stopped(String),
+}
+
+/// Searches a zip archive of `length` bytes for the first member that is a pickle. At most [`DECOMPRESSED`] bytes are decompressed.
 ///
-/// Members are found by the central directory, as Python and PyTorch find them. If the directory is damaged, this function
-/// finds no pickle, and those loaders fail, too.
+/// Members are found by the central directory. If the directory is damaged, no pickle is found.
 pub(in crate::formats) fn zip(
     source: &dyn ReadAt,
     length: u64,
-) -> Result<Option<String>, FormatError> {
-    let Some((start, end)) = directory(source, length)? else { return Ok(None) };
+) -> Result<PickleSearch, FormatError> {
+    search_zip(source, length, DECOMPRESSED)
+}
+
+/// Searches a zip archive as [`zip`] does, with the limit `inflated` on the bytes to which all members are decompressed.
+pub(in crate::formats) fn search_zip(
+    source: &dyn ReadAt,
+    length: u64,
+    mut inflated: u64,
+) -> Result<PickleSearch, FormatError> {
+    let Some((start, end)) = directory(source, length)? else {
+        return Ok(PickleSearch::NotFound);
+    };
     let mut entries = Stored::new(source, start, end);
     // Members may overlap, so without a common limit a small archive could make this function read the same bytes many times.
-    let (mut stored, mut inflated) = (length, DECOMPRESSED);
+    let mut stored = length;
     loop {
-        let Some(entry) = entries.array::<46>()? else { return Ok(None) };
+        let Some(entry) = entries.array::<46>()? else { return Ok(PickleSearch::NotFound) };
         if !entry.starts_with(b"PK\x01\x02") {
-            return Ok(None);
+            return Ok(PickleSearch::NotFound);
         }
         let short = |offset: usize| u64::from(u16(&entry, offset));
         let (flags, method) = (short(8), short(10));
@@ -43,7 +66,7 @@ pub(in crate::formats) fn zip(
         let name = text(&mut entries, name_length)?;
         wide(&mut entries, extra_length, &mut sizes)?;
         if !entries.skip(comment)? {
-            return Ok(None);
+            return Ok(PickleSearch::NotFound);
         }
         let [_, packed, at] = sizes;
         let is_encrypted = flags & 1 != 0;
@@ -72,12 +95,16 @@ pub(in crate::formats) fn zip(
             _ => false,
         };
         if is_pickle {
-            return Ok(Some(name));
+            return Ok(PickleSearch::Found(name));
+        }
+        if stored == 0 || inflated == 0 {
+            return Ok(PickleSearch::Stopped(name));
         }
     }
 }
 
-/// Finds the central directory of a zip archive of `length` bytes, and returns its start and end offsets.
+/// Finds the central directory of a zip archive of `length` bytes, and returns the offsets in the file at which the
+/// directory begins and ends. Returns `None` if the archive has no end record, or if the record gives impossible offsets.
 fn directory(source: &dyn ReadAt, length: u64) -> Result<Option<(u64, u64)>, FormatError> {
     let first = length.saturating_sub(TAIL);
     let mut tail = Vec::new();
@@ -101,8 +128,8 @@ fn directory(source: &dyn ReadAt, length: u64) -> Result<Option<(u64, u64)>, For
     Ok((start <= end).then_some((start, end)))
 }
 
-/// Reads the extra field of a member, which is `length` bytes long, and replaces each of `sizes` that has its largest 32-bit
-/// value by the 64-bit value in the extra field.
+/// Reads the extra fields of a member, which take `length` bytes, and replaces each of `sizes` that has the largest 32-bit value by
+/// the 64-bit value in the zip64 extra field. `sizes` are the size, the packed size and the offset of the member.
 fn wide(entries: &mut Stored<'_>, length: u64, sizes: &mut [u64; 3]) -> Result<(), FormatError> {
     let mut left = length;
     while left >= 4 {
@@ -123,7 +150,8 @@ fn wide(entries: &mut Stored<'_>, length: u64, sizes: &mut [u64; 3]) -> Result<(
     entries.skip(left).map(drop)
 }
 
-/// Searches a tar archive for members that are pickles, and returns the name of the first such member.
+/// Returns the name of the first member of a tar archive of `length` bytes that is a pickle. Members after a damaged header are not
+/// searched.
 pub(super) fn tar(source: &dyn ReadAt, length: u64) -> Result<Option<String>, FormatError> {
     let mut at: u64 = 0;
     loop {
@@ -143,8 +171,8 @@ pub(super) fn tar(source: &dyn ReadAt, length: u64) -> Result<Option<String>, Fo
     }
 }
 
-/// Returns the size of the member that the `header` of a tar archive describes. Returns `None` if the name is empty or the
-/// checksum is wrong, as in the zeros after the last member.
+/// Returns the size in bytes of the member that `header`, a header of 512 bytes in a tar archive, describes. Returns `None`
+/// if the name is empty or the checksum is wrong, as in the zeros after the last member.
 pub(super) fn tar_size(header: &[u8]) -> Option<u64> {
     let header = header.first_chunk::<512>()?;
     let (before, rest) = header.split_at_checked(148)?;
@@ -163,13 +191,14 @@ pub(super) fn tar_size(header: &[u8]) -> Option<u64> {
     }
 }
 
+/// Parses `field` as an octal number with spaces or zero bytes around it, as headers of tar archives have.
 fn octal(field: &[u8]) -> Option<u64> {
     let text = str::from_utf8(field).ok()?;
     let digits = text.trim_matches([' ', '\0']);
     u64::from_str_radix(digits, 8).ok()
 }
 
-/// Returns whether `member` is a pickle.
+/// Returns whether `member` is a pickle, as [`scan`] finds it.
 fn is_pickle(member: &mut impl Input) -> Result<bool, FormatError> {
     let is_text = is_text(member.fill()?, false);
     Ok(scan(member, is_text, PersistentIds::Resolved)?.is_some())
@@ -186,16 +215,19 @@ fn text(entries: &mut Stored<'_>, length: u64) -> Result<String, FormatError> {
     copied(String::from_utf8_lossy(name.get(..kept).unwrap_or_default()))
 }
 
+/// Returns the little-endian number of two bytes at `offset` of `record`, or 0 if the record is shorter.
 fn u16(record: &[u8], offset: usize) -> u16 {
     let bytes = record.get(offset..).and_then(<[u8]>::first_chunk::<2>);
     bytes.map_or(0, |bytes| u16::from_le_bytes(*bytes))
 }
 
+/// Returns the little-endian number of four bytes at `offset` of `record`, or 0 if the record is shorter.
 fn u32(record: &[u8], offset: usize) -> u64 {
     let bytes = record.get(offset..).and_then(<[u8]>::first_chunk::<4>);
     bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes).into())
 }
 
+/// Returns the little-endian number of eight bytes at `offset` of `record`, or 0 if the record is shorter.
 fn u64_at(record: &[u8], offset: usize) -> u64 {
     let bytes = record.get(offset..).and_then(<[u8]>::first_chunk::<8>);
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))

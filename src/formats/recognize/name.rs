@@ -168,7 +168,7 @@ impl Recognition {
             Recognized::Other(kind) => format!("this is {}", kind.description()),
             Recognized::Executable(kind) => format!("this is {}", kind.description()),
             Recognized::Empty => "it is empty".into(),
-            Recognized::Unknown => "nothing tells what this is".into(),
+            Recognized::Unknown => "zten does not recognize the content".into(),
         }
     }
 }

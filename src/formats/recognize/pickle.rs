@@ -20,7 +20,7 @@ use crate::num::u64_from_usize;
 
 use super::input::Input;
 
-/// The reason why a file counts as a pickle.
+/// The reason why a file is taken for a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
     /// An instruction calls a function, or changes an imported object.
@@ -327,25 +327,41 @@ impl<I: Input> Scanner<'_, I> {
         self.stack.push(value)
     }
 
-    /// Reads a line up to and including the next newline.
+    /// Reads a line up to and including the next newline. The scan ends if the input has no further newline.
     fn line(&mut self) -> Step<Line> {
+        match self.line_or_end()? {
+            (line, true) => Ok(line),
+            (_, false) => Err(Halt::Cut),
+        }
+    }
+
+    /// Reads a line up to and including the next newline or, if the input has no further newline, up to the end of the
+    /// input. Returns the line without its last byte, and whether this byte is a newline.
+    ///
+    /// The unpickler that is written in Python drops the last byte of every line, whatever the byte is, so this unpickler
+    /// continues after a line that ends with the file. joblib and `torch.load` use this unpickler.
+    fn line_or_end(&mut self) -> Step<(Line, bool)> {
         let mut line = Line::new();
+        // The last byte that was read. The byte belongs to the line if another byte follows.
+        let mut held = None;
         loop {
             let bytes = self.input.fill()?;
             if bytes.is_empty() {
-                return Err(Halt::Cut);
+                return if held.is_some() { Ok((line, false)) } else { Err(Halt::Cut) };
             }
-            let end = bytes.iter().position(|byte| *byte == b'\n');
-            let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+            if let Some(byte) = held {
+                line.extend(&[byte]);
+            }
+            if let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+                line.extend(bytes.get(..end).unwrap_or_default());
+                self.input.consume(end.saturating_add(1));
+                return Ok((line, true));
+            }
+            let (last, part) = bytes.split_last().unwrap_or((&0, &[]));
             line.extend(part);
-            let length = part.len();
-            match end {
-                Some(_) => {
-                    self.input.consume(length.saturating_add(1));
-                    return Ok(line);
-                }
-                None => self.input.consume(length),
-            }
+            held = Some(*last);
+            let length = bytes.len();
+            self.input.consume(length);
         }
     }
 
@@ -378,11 +394,14 @@ impl<I: Input> Scanner<'_, I> {
         self.line()?.key().ok_or(Halt::Malformed)
     }
 
-    /// Reads two lines that name a module and an attribute of the module. Returns the object and the less plausible spelling
-    /// of the two names.
+    /// Reads two lines that name a module and an attribute of the module. Returns the kind of the imported object, and the spelling
+    /// of the module's name or of the attribute's name, whichever is less plausible.
     fn names(&mut self) -> Step<(StackKind, Spelling)> {
-        let (module, name) = (self.line()?.spelling(), self.line()?.spelling());
-        match module.max(name) {
+        let module = self.line()?.spelling();
+        // The name may end with the file, without a newline.
+        let (name, has_newline) = self.line_or_end()?;
+        match module.max(name.spelling()) {
+            Spelling::Impossible if !has_newline => Err(Halt::Cut),
             Spelling::Impossible => Err(Halt::Malformed),
             spelling @ Spelling::Odd => Ok((StackKind::OddObject, spelling)),
             spelling => Ok((StackKind::Object, spelling)),
@@ -406,7 +425,9 @@ impl<I: Input> Scanner<'_, I> {
         self.import(StackKind::Object, Spelling::Path)
     }
 
-    /// Ends the scan if calling `function`, or changing the object `function`, is evidence of a pickle.
+    /// Ends the scan: with evidence of a pickle if `function` is an object that may be callable, and otherwise because
+    /// Python fails. Only in a text, the call of an object with an odd name is no evidence, so its result is pushed and the
+    /// scan continues.
     fn call(&mut self, function: StackKind) -> Step {
         match function {
             StackKind::OddObject if self.is_text => {
@@ -436,7 +457,8 @@ impl<I: Input> Scanner<'_, I> {
         }
     }
 
-    /// Checks that values can be added to the value on top of the stack.
+    /// Checks that values can be added to the container on top of the stack. Adding values to an imported object calls a
+    /// method of the object, so this counts as a call.
     fn add_to_top(&mut self, takes_values: fn(StackKind) -> bool) -> Step {
         match self.stack.top()? {
             object @ (StackKind::Object | StackKind::OddObject) => {
@@ -541,7 +563,8 @@ impl Stack {
         Ok(())
     }
 
-    /// Drops all values above the last mark, and the mark. Returns the lowest of these values.
+    /// Drops all values above the last mark, and the mark. Returns the lowest of these values, or `None` if no value is
+    /// above the mark.
     fn pop_mark(&mut self) -> Step<Option<StackKind>> {
         let mut lowest = None;
         loop {
@@ -567,13 +590,13 @@ struct Memo {
     dense: Vec<StackKind>,
     /// The values with other keys.
     others: OrderedMap<u64, StackKind>,
-    /// Whether values have been dropped. Any key may then have any value.
+    /// Whether values have been dropped because the memo was full. Any key may then have any value.
     is_full: bool,
 }
 
 /// The largest number of values in [`Memo::dense`]. Each takes one byte, so together they take 16 MiB.
 const DENSE: usize = 16 << 20;
-/// The largest number of values in [`Memo::others`].
+/// The largest number of values in [`Memo::others`]. Values beyond this number are dropped.
 const OTHERS: usize = 1 << 18;
 
 impl Memo {
@@ -582,7 +605,7 @@ impl Memo {
         u64_from_usize(self.dense.len()).saturating_add(u64_from_usize(self.others.len()))
     }
 
-    /// Stores `value` under `key`.
+    /// Stores `value` under `key`, or drops it if the memo is full.
     fn put(&mut self, key: u64, value: StackKind) -> Step {
         let place = usize::try_from(key).unwrap_or(usize::MAX);
         if let Some(stored) = self.dense.get_mut(place) {
@@ -598,7 +621,8 @@ impl Memo {
         Ok(())
     }
 
-    /// Returns the value under `key`.
+    /// Returns the value under `key`, or `None` if the memo has no such key. If values have been dropped, every key has an
+    /// object that may be callable.
     fn get(&self, key: u64) -> Option<StackKind> {
         if self.is_full {
             return Some(StackKind::Object);
@@ -621,7 +645,7 @@ enum Spelling {
     Impossible,
 }
 
-/// The number of bytes at the start of a line that are kept.
+/// The number of bytes at the start of a line that are kept in [`Line::head`].
 const HEAD: usize = 64;
 
 /// The facts about a line on which the unpickler may fail. The line itself is not kept, since it may be as long as the file.
@@ -727,7 +751,8 @@ impl Line {
         }
     }
 
-    /// Returns whether Python parses the line as an integer.
+    /// Returns whether Python parses the line as an integer. Of a line longer than [`HEAD`] bytes, returns whether each byte
+    /// may occur in an integer.
     fn is_integer(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);
@@ -740,7 +765,7 @@ impl Line {
         }
     }
 
-    /// Returns whether Python may parse the line as a float.
+    /// Returns whether Python may parse the line as a floating-point number.
     fn is_float(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);

@@ -32,6 +32,7 @@ pub(super) fn is_text(start: &[u8], is_whole: bool) -> bool {
     }
 }
 
+/// Returns whether `start`, which begins with a byte order mark of UTF-16, has no control characters other than white space.
 fn is_utf16(start: &[u8]) -> bool {
     let is_little = start.starts_with(b"\xff\xfe");
     let (pairs, _) = start.as_chunks::<2>();
@@ -41,14 +42,15 @@ fn is_utf16(start: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a file is a Git LFS pointer.
+/// Returns whether a file that begins with `start` is a Git LFS pointer: a text that Git stores in place of a large file.
 pub(super) fn is_lfs_pointer(start: &[u8]) -> bool {
     const VERSIONS: [&[u8]; 2] =
         [b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/"];
     VERSIONS.iter().any(|version| start.starts_with(version))
 }
 
-/// Returns the message for a Git LFS pointer, with the size of the file that the pointer stands for.
+/// Returns the message for a Git LFS pointer that begins with `start`. The message has the size of the file that the pointer
+/// stands for, if the pointer gives this size.
 pub(super) fn lfs_sentence(start: &[u8]) -> Result<String, FormatError> {
     let mut lines = start.split(|byte| *byte == b'\n');
     let size = lines.find_map(|line| line.strip_prefix(b"size "));
@@ -114,7 +116,7 @@ pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
     }
 }
 
-/// Suffixes of models and their data. A page or message under such a name is a failed download.
+/// Suffixes of the names of models and their data. An HTML page or an error message under such a name comes from a failed download.
 const MODELS: &[&str] = &[
     "safetensors",
     "gguf",
@@ -158,9 +160,12 @@ const MODELS: &[&str] = &[
     "ptl",
     "llamafile",
 ];
+/// Suffixes of the names of web pages, under which an HTML page is expected.
 const WEB: &[&str] = &["html", "htm", "xhtml", "shtml", "svg"];
+/// Suffixes of the names of texts that may contain HTML.
 const TEXT: &[&str] =
     &["md", "txt", "rst", "json", "jsonl", "tmpl", "jinja", "j2", "tex", "csv", "ipynb"];
+/// Suffixes of the names of source code in various languages.
 const SOURCE: &[&str] = &[
     "c", "h", "cc", "cpp", "cxx", "hpp", "cu", "cuh", "rs", "go", "java", "kt", "scala", "swift",
     "m", "mm", "js", "mjs", "cjs", "ts", "tsx", "jsx", "vue", "php", "rb", "pl", "lua", "jl", "r",

@@ -33,7 +33,8 @@ fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, Er
     validate_times(EACH_OF_ARCHIVE, what, bytes, header)
 }
 
-/// Does the same as [`validate_archive`] for a format whose header may take `each` times its length.
+/// Opens the file `bytes`, whose header takes `header` bytes, and checks the heap as [`validate_archive`] does, for a format whose
+/// header may take `each` times its length of heap.
 fn validate_times(each: u64, what: &str, bytes: &[u8], header: usize) -> Result<usize, Error> {
     let length = u64_from_usize(bytes.len());
     // The limit on keys is off, so that it does not hide the memory that keys take.

@@ -14,7 +14,7 @@ use super::{FormatDType, open_with, read, rejection, single};
 
 pub(super) use zten_corpus::other::npy::{file, versioned};
 
-/// Returns `bytes` bytes that count up.
+/// Returns `bytes` bytes that count up from 0.
 fn counting(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| u8::try_from(at % 256).unwrap()).collect()
 }

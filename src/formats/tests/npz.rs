@@ -190,7 +190,7 @@ fn what_is_not_interpreted_hides_nothing() {
     }
 }
 
-/// Headers of long dtypes that are deflated to a few bytes take no more memory than other headers.
+/// Checks that headers of long dtypes that are deflated to a few bytes take no more memory than other headers.
 #[test]
 fn long_dtypes_take_little_memory() {
     let fields = |count: usize, name: &str| {

@@ -10,7 +10,7 @@ use super::{FormatDType, Read, data, read, single};
 
 const PLAIN: fn(StorageType) -> FormatDType = FormatDType::Plain;
 
-/// Elements that count up from 0.
+/// Returns the bytes of `elements` elements that count up from 0. `bytes` encodes one element.
 fn count<const W: usize>(elements: u8, bytes: impl Fn(u8) -> [u8; W]) -> Vec<u8> {
     (0..elements).flat_map(bytes).collect()
 }

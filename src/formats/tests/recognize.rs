@@ -8,10 +8,11 @@ use alloc::vec::Vec;
 use std::fs;
 use std::path::Path;
 
+use zten_corpus::other::zip::{Archive, Member};
 use zten_testkit::other_formats;
 
 use crate::error::Error;
-use crate::formats::recognize::{Evidence, PersistentIds, Stored, scan};
+use crate::formats::recognize::{Evidence, PersistentIds, PickleSearch, Stored, scan, search_zip};
 use crate::formats::{Executable, Format, OtherKind, Recognition, Recognized, Rule, recognize};
 use crate::limits::OpenOptions;
 
@@ -24,11 +25,16 @@ fn kind(bytes: &[u8], name: &str) -> Recognized {
     look(bytes, name).kind()
 }
 
-/// Returns the length of the shortest prefix of `bytes` that is a pickle which calls or imports, and the evidence for the whole
-/// file.
+/// Bytes after which a name that has no newline yet is no longer UTF-8. A name may end with the file, but the tests below look for
+/// prefixes that are pickles with any bytes after them.
+const NO_NAME: &[u8] = b"\xff\xff";
+
+/// Returns the length of the shortest prefix of `bytes` that is a pickle which calls or imports, whatever bytes follow, and the
+/// evidence for all of `bytes`.
 fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
     let evidence = |length: usize| {
-        let mut input = Stored::new(&bytes, 0, length.try_into().unwrap());
+        let prefix = [&bytes[..length], NO_NAME].concat();
+        let mut input = Stored::new(&prefix, 0, prefix.len().try_into().unwrap());
         scan(&mut input, false, PersistentIds::Resolved).unwrap()
     };
     let calls = |evidence: &Evidence| matches!(evidence, Evidence::Call | Evidence::Import);
@@ -39,11 +45,12 @@ fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
     ))
 }
 
-/// Returns the length of the shortest prefix of the text `bytes` that is a pickle which calls. In text, an import is no
-/// evidence.
+/// Returns the length of the shortest prefix of the text `bytes` that is a pickle which calls, whatever bytes follow. In text, an
+/// import is no evidence.
 fn call_in_text(bytes: &[u8]) -> usize {
     let is_found = |length: &usize| {
-        let mut input = Stored::new(&bytes, 0, (*length).try_into().unwrap());
+        let prefix = [&bytes[..*length], NO_NAME].concat();
+        let mut input = Stored::new(&prefix, 0, prefix.len().try_into().unwrap());
         scan(&mut input, true, PersistentIds::Resolved).unwrap() == Some(Evidence::Call)
     };
     (0..=bytes.len()).find(is_found).unwrap_or(bytes.len())
@@ -115,6 +122,34 @@ fn every_pickle_is_found_with_any_tail() {
         }
     }
     assert!(called > 20, "{called}");
+}
+
+/// Checks that a name of a function is read up to the end of the file if it has no newline: the unpickler that is written in
+/// Python, which joblib and `torch.load` use, drops the last byte of the line and continues.
+#[test]
+fn a_call_in_the_last_line_needs_no_newline() {
+    for pickle in
+        [&b"(S'true'\niposix\nsystem\0"[..], b"(S'true'\niposix\nsystemX", b"K\x01cposix\nsystemX"]
+    {
+        assert_eq!(kind(pickle, "x.txt"), PICKLE, "{}", pickle.escape_ascii());
+    }
+    // Python fails on an empty name.
+    for other in [&b"(S'true'\niposix\n"[..], b"(S'true'\niposix\nX"] {
+        assert_eq!(kind(other, "x.txt"), Recognized::Other(OtherKind::Text));
+    }
+}
+
+/// Checks that a search that ends at its limit on decompressed bytes names the member where it ended, since a later member may be a
+/// pickle.
+#[test]
+fn a_search_that_reaches_its_limit_is_stopped() {
+    // The operand of the first instruction is longer than the member, so the scanner decompresses the whole member.
+    let long = [&b"\x8e\xff\xff\0\0\0\0\0\0"[..], &[0; 10_000]].concat();
+    let members = [Member::deflated("long", &long), Member::deflated("pickle", PICKLES[0])];
+    let bytes = &Archive::new(&members).bytes()[..];
+    let search = |most| search_zip(&bytes, bytes.len().try_into().unwrap(), most).unwrap();
+    assert_eq!(search(1 << 20), PickleSearch::Found("pickle".to_string()));
+    assert_eq!(search(5_000), PickleSearch::Stopped("long".to_string()));
 }
 
 #[test]
@@ -347,7 +382,7 @@ fn a_name_that_claims_another_format_is_rejected() {
     );
 }
 
-/// A safetensors file is also a pickle if its length field is chosen well: the pickle continues in the data.
+/// Checks that a safetensors file whose length field is the start of a pickle, which continues in the data, is rejected by name.
 #[test]
 fn a_safetensors_file_that_is_also_a_pickle_is_rejected() {
     // The length field encodes the instructions NONE and BINFLOAT. The operand of BINFLOAT is the rest of the length field and

@@ -444,6 +444,50 @@ fn keys_of_every_kind_have_a_spelling() {
     assert_eq!(notes, ["left out: \"\" (values whose keys have no name)"]);
 }
 
+/// Checks that two integers of more than 64 bits are equal keys exactly if Python considers them equal, and that such integers do
+/// not hide another duplicate key.
+#[test]
+fn duplicate_keys_of_more_than_64_bits_are_rejected() {
+    let long = |bytes: &[u8]| [&[0x8a, u8::try_from(bytes.len()).unwrap()][..], bytes].concat();
+    let line = |digits: &str| format!("L{digits}L\n").into_bytes();
+    let power = [&[0; 9][..], &[1]].concat();
+    let (power, padded) = (long(&power), long(&[&power[..], &[0; 3]].concat()));
+    let negative = long(&[&[0; 8][..], &[0x80, 0xff]].concat());
+    let float = [&b"G"[..], &2_f64.powi(72).to_be_bytes()].concat();
+    let (other, one) = (long(&[1; 10]), int(1));
+    let small = long(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let infinity = b"G\x7f\xf0\0\0\0\0\0\0".to_vec();
+    let open = |keys: &[&Vec<u8>]| {
+        let items: Vec<u8> = keys.iter().flat_map(|key| [&key[..], b"K\x05"].concat()).collect();
+        let bytes = file(&[&b"}("[..], &items, b"u"].concat(), &[]);
+        OpenOptions::default().from_bytes(&*bytes).map(drop)
+    };
+    for keys in [
+        [&power, &other, &one],
+        [&power, &negative, &one],
+        [&power, &line("1"), &line("2361183241434822606847")],
+        [&power, &line("-4722366482869645213696"), &infinity],
+    ] {
+        open(&keys).unwrap();
+    }
+    for keys in [
+        // The two long integers differ, and the short integers are equal.
+        [&power, &other, &one, &one],
+        [&power, &other, &one, &power],
+        [&power, &other, &one, &padded],
+        [&power, &other, &one, &float],
+        [&power, &other, &one, &line("4722366482869645213696")],
+        [&negative, &other, &one, &line("-2361183241434822606848")],
+        // An integer of 64 bits in ten bytes.
+        [&power, &other, &one, &small],
+        [&power, &other, &line("-1"), &long(&[0xff; 10])],
+        // The smallest integer of 64 bits, also as a float.
+        [&power, &other, &line("-9223372036854775808"), &b"G\xc3\xe0\0\0\0\0\0\0".to_vec()],
+    ] {
+        assert_eq!(open(&keys).unwrap_err().rule(), Some("torch-duplicate-key"), "{keys:?}");
+    }
+}
+
 /// Checks that objects of unknown classes are opaque, and that tensors in them get names.
 #[test]
 fn unknown_globals_are_tolerated() {
@@ -501,12 +545,12 @@ fn old_instructions() {
         assert!(rejected(harmless).contains("this is a pickle"), "{harmless:?}");
     }
     for (bytes, why) in [
-        (&b"I\n."[..], "a line is not a number"),
-        (b"I1x\n.", "a line is not a number"),
-        (b"L-\n.", "a line is not a number"),
+        (&b"I\n."[..], "the operand of an instruction is not a number"),
+        (b"I1x\n.", "the operand of an instruction is not a number"),
+        (b"L-\n.", "the operand of an instruction is not a number"),
         (b"(NNNd.", "a key of a dictionary has no value"),
-        (b"Np\n.", "a line is not a number"),
-        (b"Np-1\n.", "a line is not a number"),
+        (b"Np\n.", "the operand of an instruction is not a number"),
+        (b"Np-1\n.", "the operand of an instruction is not a number"),
         (b"Np4294967296\ng4294967295\n.", "out of order"),
         (b"Np9\ng8\n.", "the memo has no value with the number 8"),
         (b"0.", "finds fewer values"),
@@ -687,6 +731,11 @@ fn work_follows_bytes() {
             call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(8)]),
             call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(5)]),
             call(14, &[get(18), b"\x88".to_vec(), get(8)]),
+            // The hooks are dropped, but their keys are compared.
+            call(
+                14,
+                &[get(18), b"\x88".to_vec(), [b"}".to_vec(), get(0), b"Ns".to_vec()].concat()],
+            ),
             call(15, &[get(18), flag.clone(), get(8), get(4)]),
             call(15, &[get(18), b"\x88".to_vec(), get(4), get(4)]),
             call(16, &[get(18), get(4)]),

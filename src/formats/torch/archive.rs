@@ -1,5 +1,5 @@
-//! The zip archive that PyTorch writes since 1.6: a pickle, storages, and notes about the archive. The data of a TorchScript
-//! program is in such an archive, too.
+//! The zip archive that PyTorch writes since 1.6: a pickle, storages, and notes, which are small members such as `version`
+//! that describe the archive. The data of a TorchScript program is in an archive of this form, too.
 
 use alloc::vec::Vec;
 
@@ -27,6 +27,7 @@ pub(super) const MORE: u64 = 64 << 10;
 
 /// The members of a zip archive that PyTorch has written, which are all in one folder.
 pub(super) struct Folder<'d> {
+    /// The member `data.pkl`; `None` if the archive has no such member.
     pickle: Option<Member>,
     /// Small members in which PyTorch describes the archive: the name in the folder, and the member.
     notes: Vec<(&'d str, Member)>,
@@ -34,7 +35,7 @@ pub(super) struct Folder<'d> {
     pub(super) storages: Storages<'d>,
     /// Whether the archive has the code of a TorchScript program.
     pub(super) is_script: bool,
-    /// True if the checksum of every member is 0.
+    /// Whether the checksum of every member is 0, so that no checksum is verified.
     pub(super) has_no_checksums: bool,
     /// The offset in the file at which the members end.
     end: u64,
@@ -102,7 +103,8 @@ impl<'d> Folder<'d> {
         Ok(folder)
     }
 
-    /// Adds `member`, whose name in the folder is `name`.
+    /// Adds `member`, whose name in the folder is `name`, as the pickle, a storage or a note. A member with another name is
+    /// an error, unless the archive is a TorchScript program, whose other members are ignored.
     fn add(&mut self, name: &'d str, member: Member) -> Result<(), FormatError> {
         const NOTES: [&str; 5] = [
             "version",
@@ -128,7 +130,7 @@ impl<'d> Folder<'d> {
         Ok(())
     }
 
-    /// Returns all members: the pickle, the notes, and the storages.
+    /// Returns all members that have been added: the pickle, the notes, and the storages.
     fn members(&mut self) -> impl Iterator<Item = &mut Member> {
         let notes = self.notes.iter_mut().map(|(_, member)| member);
         self.pickle.iter_mut().chain(notes).chain(self.storages.members())

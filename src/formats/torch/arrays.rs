@@ -83,7 +83,8 @@ impl Machine<'_> {
                     is_copied,
                     ..,
                 ],
-                // With `copy=False`, `numpy.dtype` returns its shared dtype, which does not take the byte order that the pickle sets later.
+                // With `copy=False`, `numpy.dtype` returns its shared dtype, which does not take the byte order that the
+                // pickle sets later.
             ) if self.is_flag(is_aligned, false) && self.is_flag(is_copied, true) => {
                 let node = self.pickle.container(self.now)?;
                 self.pickle.extend(node, &[name])?;
@@ -118,8 +119,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Gives the array `node` a state, the items of the tuple `state`: the version 1, the shape, the dtype, whether the order is
-    /// column-major, and the bytes or a list of objects.
+    /// Executes BUILD for the NumPy array `node`: sets its shape, dtype, order and content from the items of the tuple
+    /// `state`. They are the version 1, the shape, the dtype, whether the order is column-major, and the bytes or a list of
+    /// objects.
     pub(super) fn fill_array(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
         let items: [Pickled; 5] = self.pickle.first(state);
         let (version, Pickled::Tuple(shape), Pickled::NumpyDtype(dtype), order, content) =
@@ -136,8 +138,8 @@ impl Machine<'_> {
         self.fill(node, shape, dtype, (order, content))
     }
 
-    /// Gives the array `node` its shape, its dtype, and its order and content. The content must have the size that the shape and
-    /// the dtype need.
+    /// Sets the shape, the dtype, the order (`True` for column-major) and the content of the NumPy array `node`. The content
+    /// must have the number of bytes or objects that the shape and the dtype need.
     fn fill(
         &mut self,
         node: u32,
@@ -182,8 +184,9 @@ impl Machine<'_> {
         self.pickle.extend(node, &values)
     }
 
-    /// Gives the dtype `node` a state, the items of the tuple `state`: the version, the byte order, a dtype of which the elements
-    /// are arrays, the names of fields, the fields, the size, the alignment and flags. Dates also have their unit.
+    /// Executes BUILD for the NumPy dtype `node`, with the items of the tuple `state`: the version, the byte order, the
+    /// dtype and shape if each element is an array, the names of fields, the fields, the size, the alignment and flags.
+    /// Dates also have their unit.
     pub(super) fn set_dtype(&mut self, node: u32, state: u32) -> Result<(), FormatError> {
         if self.pickle.length(node) != 1 {
             return Err(self.wrong_arguments(Known::NumpyDtype));
@@ -204,7 +207,7 @@ impl Machine<'_> {
     }
 }
 
-/// Returns the size in bytes of an element of the type `kind`; `None` if zten does not know it.
+/// Returns the size in bytes of an element of the type `kind`; `None` for Python objects and unknown types.
 fn size_of_element(kind: Type) -> Option<u64> {
     match kind {
         Type::Known(number) => Some(number.width()),
@@ -213,20 +216,21 @@ fn size_of_element(kind: Type) -> Option<u64> {
     }
 }
 
-/// The flags in the pickled state of a NumPy dtype whose elements are Python objects.
+/// The flags (a bit set) in the pickled state of a NumPy dtype whose elements are Python objects.
 const OBJECTS: u64 = 63;
-/// The flag in the pickled state of a NumPy dtype whose elements need to be initialized: text.
+/// The flags (a bit set) in the pickled state of a NumPy dtype of text: only the bit for elements that need to be
+/// initialized is set.
 const TEXT: u64 = 8;
-/// The flags of records as old and new versions of NumPy write them, and of records with objects. Records that are aligned also have
-/// the flag 128.
+/// The possible flags (a bit set) in the pickled state of a NumPy dtype of records: 0 as old versions of NumPy write them,
+/// 16 as new versions do, and 27 for records with Python objects. [`ALIGNED`] may be added to each.
 const RECORDS: [u64; 3] = [0, 16, 27];
 /// The flag in the pickled state of a NumPy dtype of records whose fields are aligned as in a C struct.
 const ALIGNED: u64 = 128;
 
 impl<'p> Pickle<'p> {
-    /// Returns whether the elements of the dtype `node` are Python objects, according to the `state` that the dtype gets. Returns `None`
-    /// if the state is not one that NumPy writes for a dtype of this name, which is `kind`. NumPy takes the sizes and flags from the
-    /// state, and with wrong flags it would take the bytes of numbers for pointers to objects.
+    /// Returns whether the elements of the dtype `node` are Python objects, according to the `state` that the dtype gets.
+    /// Returns `None` if the state is not one that NumPy writes for a dtype of this name, which is `kind`. NumPy takes the
+    /// sizes and flags from the state, and with wrong flags it would take the bytes of numbers for pointers to objects.
     fn objects_of_dtype(&self, node: u32, state: u32, kind: Type) -> Option<bool> {
         let items: [Pickled; 8] = self.first(state);
         let [version, order, array, names, fields, size, alignment, flags] = items;
@@ -277,7 +281,7 @@ impl<'p> Pickle<'p> {
     /// fields: each field has a dtype, and a field has Python objects only if the record has the flags of objects.
     pub(super) fn check_fields(&self, dtype: u32, fields: u32) -> Result<(), FormatError> {
         let wrong = || {
-            let sentence = "wrong fields for a dtype of NumPy";
+            let sentence = "the fields of a NumPy dtype of records are invalid";
             FormatError::violation_at(Rule::TorchCall, sentence, self.node_at(dtype))
         };
         let mut items = self.items(fields);

@@ -1,5 +1,6 @@
-//! The effects of functions, classes and states on values. No function is called: for each, the machine knows the arguments that
-//! pickles have, and makes the value that the call would return.
+//! The effects of the instructions that call functions and classes, set states of objects, and make storages. No function is
+//! called: for each function, the machine knows the arguments that pickles have, and makes the value that the call would
+//! return.
 //!
 //! The module `values` has the classes of the standard library, and `arrays` has those of NumPy.
 
@@ -28,7 +29,7 @@ impl Machine<'_> {
         self.violation(Rule::TorchCall, sentence)
     }
 
-    /// Returns the error for `function`, which no arm of [`call`](Self::call) takes with `found` arguments.
+    /// Returns the error for a call of `function` with `found` arguments, if that number of arguments is wrong.
     fn wrong_count(&self, function: Global, found: u32) -> FormatError {
         let (Some((module, name)), Some((least, most))) = (function.name(), function.arguments())
         else {
@@ -337,8 +338,9 @@ impl Machine<'_> {
         Ok(tensor)
     }
 
-    /// Notes that the hooks of a tensor are left out, unless `value` is `None` or an empty dictionary. The dictionary is marked,
-    /// because later instructions may add hooks to an empty one.
+    /// Counts a tensor whose hooks are left out, unless `value`, the hooks, is Python's `None` or a dictionary. A dictionary
+    /// is marked instead and checked after the last instruction, because later instructions may add hooks to an empty
+    /// dictionary.
     fn drop_hooks(&mut self, value: Pickled) {
         match value {
             Pickled::None => {}
@@ -349,7 +351,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Marks the `state` of a parameter, which is checked after the last instruction and then dropped.
+    /// Marks the dictionaries in `state`, the state of a parameter. They are checked after the last instruction and then dropped.
     fn drop_attributes(&mut self, state: Pickled) -> Result<(), FormatError> {
         match state {
             Pickled::None => {}
@@ -515,7 +517,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Executes BINPERSID: makes a storage from a persistent id.
+    /// Executes BINPERSID: pops a persistent id, and pushes the storage that the id describes, or the class that an id of the kind
+    /// `module` gives.
     pub(super) fn persistent(&mut self) -> Result<(), FormatError> {
         let id = self.pop()?;
         let (count, [kind, class, key, device, length, part]): (_, [Pickled; 6]) = match id {
@@ -540,14 +543,15 @@ impl Machine<'_> {
             let sentence = "a storage is on the device meta, which stores nothing";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
-        // In a stream, a storage may be a part of another storage. The sixth item then describes the part.
-        let is_whole = match (self.context, count, part) {
+        // A persistent id has five items, and six in a stream. The sixth item is `None`, or describes the part of another
+        // storage that the storage is.
+        let is_well_formed = match (self.context, count, part) {
             (Context::Stream | Context::Alone, 6, Pickled::Tuple(part)) => self.is_part(part),
             (Context::Stream, 5, _) | (Context::StreamHeader, ..) => false,
             (Context::Stream | Context::Alone, 6, Pickled::None) | (_, 5, _) => true,
             _ => false,
         };
-        let is_storage = is_whole
+        let is_storage = is_well_formed
             && text(kind) == Some(b"storage")
             && parsed_device.is_some()
             && text(key).is_some()
@@ -565,7 +569,8 @@ impl Machine<'_> {
         self.push(Pickled::Storage(node))
     }
 
-    /// Returns whether the tuple `part` describes a part of a storage: a key, an offset, and a number of elements.
+    /// Returns whether the items of the tuple `part` describe a part of a storage: a key, which is a text, an offset, and a
+    /// number of elements.
     fn is_part(&self, part: u32) -> bool {
         let [key, offset, length] = self.pickle.first(part);
         self.pickle.length(part) == 3

@@ -20,10 +20,10 @@ use super::pickle::{Fact, Pickle, Pickled, TensorLayout, Unknown};
 use super::storages::{Storages, Tensor};
 use super::walk::{Leaf, NameWalk};
 
-/// What a checkpoint consists of.
+/// A checkpoint whose pickle has been read: its values, its storages, and the builder of its index.
 pub(super) struct Checkpoint<'c, 'p> {
     pub(super) pickle: Pickle<'p>,
-    /// The value of the whole pickle.
+    /// The value of the whole pickle, from which the names of tensors begin.
     pub(super) root: Pickled,
     pub(super) storages: &'c mut Storages<'p>,
     /// Whether the elements of storages are big-endian.
@@ -111,7 +111,8 @@ impl Checkpoint<'_, '_> {
         self.builder.found(error.into());
     }
 
-    /// Adds an error for each import that zten does not know and that the caller tolerates. A check of the file reports them.
+    /// Adds, as a finding of the file, the error for each imported global that zten does not know and that the caller
+    /// tolerates. A check of the file reports these errors.
     fn note_globals(&mut self) -> Result<(), FormatError> {
         let mut known = Vec::new();
         for node in self.pickle.nodes_with(Fact::IsForeign) {
@@ -133,7 +134,7 @@ impl Checkpoint<'_, '_> {
     }
 }
 
-/// Adds tensors to an index.
+/// The state of adding the tensors of a checkpoint to the builder of its index.
 struct Tensors<'t, 'c, 'p, 'o> {
     pickle: &'t Pickle<'p>,
     storages: &'t mut Storages<'c>,
@@ -144,7 +145,7 @@ struct Tensors<'t, 'c, 'p, 'o> {
     is_complete: bool,
 }
 
-/// Describes one tensor to the builder of the index.
+/// What the index keeps about a tensor besides its components.
 struct Described<'d> {
     name: &'d str,
     shape: &'d [u64],
@@ -153,7 +154,8 @@ struct Described<'d> {
 }
 
 impl Tensors<'_, '_, '_, '_> {
-    /// Adds the tensor `value`, called `name`.
+    /// Adds the tensor `value` to the index under the name `name`. `value` may be a dense or sparse tensor, a NumPy array,
+    /// or a tensor that zten does not read.
     fn add(&mut self, value: Pickled, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         match value {
@@ -175,11 +177,11 @@ impl Tensors<'_, '_, '_, '_> {
                 };
                 self.add_unread(name, &shape, (Rule::TorchValue, kind), self.pickle.position(node))
             }
-            _ => Err(FormatError::internal("this value is no tensor")),
+            _ => Err(FormatError::internal("a value that is no tensor is added as a tensor")),
         }
     }
 
-    /// Adds the tensor `node`, whose elements lie in a storage.
+    /// Adds the dense tensor `node`, whose elements lie in a storage, to the index under the name `name`.
     fn add_tensor(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         let tensor = self.tensor(node).map_err(about)?;
@@ -199,12 +201,12 @@ impl Tensors<'_, '_, '_, '_> {
         }
     }
 
-    /// Returns the tensor `node`, whose elements lie in a storage.
+    /// Finds the elements of the dense tensor `node` in their storage, and checks that they lie within it.
     fn tensor(&self, node: u32) -> Result<Tensor, FormatError> {
         self.storages.tensor(self.pickle, node, (self.builder.limits(), self.is_big))
     }
 
-    /// Adds a note if PyTorch reads other values of `tensor` on a little-endian machine.
+    /// Adds a note that names the tensor `name` if PyTorch, on a little-endian machine, reads other values of `tensor` than zten.
     fn note_byte_order(&mut self, tensor: &Tensor, name: &str) {
         if tensor.is_swapped_here_alone {
             let rule = Rule::TorchByteOrder;
@@ -213,9 +215,10 @@ impl Tensors<'_, '_, '_, '_> {
         }
     }
 
-    /// Adds the sparse tensor `node`. zten reads coordinates and compressed rows whose parts are dense and whole; other sparse
-    /// tensors are left unread. The mark that a tensor is coalesced is ignored: entries may have any order, and several
-    /// entries of one cell add up.
+    /// Adds the sparse tensor `node` to the index under the name `name`. zten reads coordinates and compressed rows whose
+    /// parts are dense and whole; other sparse tensors are left unread. PyTorch's flag for a tensor whose entries are sorted
+    /// and unique (coalesced) is ignored: entries may have any order, and the values of several entries with the same
+    /// coordinates add up.
     fn add_sparse(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let [layout, first, second, values, shape] = self.pickle.first(node);
         let (Pickled::Layout(layout), Pickled::Tuple(shape)) = (layout, shape) else {
@@ -268,7 +271,8 @@ impl Tensors<'_, '_, '_, '_> {
         }
     }
 
-    /// Adds the NumPy array `node` of the pickle as the tensor `name`. An array whose form zten does not read becomes an unread tensor.
+    /// Adds the NumPy array `node` of the pickle as the tensor `name`. An array whose form zten does not read becomes an
+    /// unread tensor.
     fn add_array(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         let position = self.pickle.position(node);
@@ -335,7 +339,8 @@ impl Tensors<'_, '_, '_, '_> {
         self.push(&described, &[component])
     }
 
-    /// Adds a tensor that cannot be read. `reason` is the rule, and the kind of tensor or the dtype.
+    /// Adds a tensor whose elements zten does not read, with the dimensions `shape`, to the index under the name `name`.
+    /// `rule` is the reason, and `type_name` the kind of tensor or the dtype.
     fn add_unread(
         &mut self,
         name: &str,
@@ -352,7 +357,7 @@ impl Tensors<'_, '_, '_, '_> {
         self.push(&described, &[component])
     }
 
-    /// Adds the tensor `described` with its `components`.
+    /// Adds the tensor `described` with the given components to the builder.
     fn push(
         &mut self,
         described: &Described<'_>,
@@ -380,8 +385,8 @@ impl Tensors<'_, '_, '_, '_> {
     }
 }
 
-/// Returns whether a tensor of coordinates and a tensor of values describe a sparse tensor of `rank` dimensions, with one value for
-/// each entry.
+/// Returns whether the tensors `coords` and `values` describe a sparse tensor of `rank` dimensions: `coords` has one row of
+/// integers for each dimension and one column for each entry, and `values` has one value for each entry.
 fn is_coo(coords: &Tensor, values: &Tensor, rank: u64) -> bool {
     match (coords.shape.as_slice(), values.shape.as_slice()) {
         ([dimensions, entries], [count]) => {

@@ -10,8 +10,9 @@ use super::globals;
 use super::pickle::{Fact, LONGEST_NAME, Pickle, Pickled};
 
 impl Pickle<'_> {
-    /// Checks the states of parameters, hooks and versions of modules after all instructions, since containers may grow until
-    /// the last one. Each container is visited once.
+    /// Checks the states of parameters, the lengths of deques, the fields of records, the metadata of tensors and the
+    /// versions of modules, and counts what is dropped of them. The check comes after the last instruction, because
+    /// containers may grow until then. Each container is visited once.
     pub(super) fn check_dropped(&mut self) -> Result<(), FormatError> {
         for node in self.nodes_with(Fact::IsState) {
             let mut items = self.items(node);
@@ -73,8 +74,8 @@ impl Pickle<'_> {
         Ok(())
     }
 
-    /// Counts the items of the versions of modules that PyTorch does not write there. PyTorch writes dictionaries, perhaps
-    /// nested, with texts as keys and scalars as values.
+    /// Counts, as dropped attributes, the keys and values in the versions of modules that PyTorch does not write. PyTorch
+    /// writes nested dictionaries with texts as keys and scalars as values.
     fn check_metadata(&mut self) -> Result<(), FormatError> {
         let mut pending = Vec::new();
         for node in self.nodes_with(Fact::IsMetadata) {

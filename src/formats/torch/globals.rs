@@ -62,7 +62,7 @@ pub(super) enum Known {
     TensorClass,
     /// A class of tensors with a dtype, which old programs used in place of the dtype.
     TypedTensor,
-    /// The class of parameters, which old programs called to make one.
+    /// The class of parameters, which old programs called to make a parameter.
     ParameterClass,
     /// The class of storages with a dtype.
     TypedStorage,
@@ -96,7 +96,7 @@ pub(super) enum Known {
     Uuid,
     Decimal,
     Fraction,
-    /// A built-in class that only occurs as the factory of a `defaultdict`.
+    /// A built-in class, such as `list`, that may occur only as the factory of a `defaultdict`.
     Factory,
 
     // Classes and functions of NumPy.
@@ -117,8 +117,8 @@ pub(super) enum Known {
     Record,
 }
 
-/// A row of [`OF_TORCH`] or [`OF_OTHERS`]: modules and names, both separated by spaces, and the meaning that every pair of them
-/// has. The class is called by the first module and the first name.
+/// A row of [`OF_TORCH`] or [`OF_OTHERS`]: modules separated by spaces, names separated by spaces, and the class or function
+/// that each name means in each of these modules. Messages use the first module and the first name.
 type Row = (&'static str, &'static str, Known);
 
 /// A dtype of elements: the row number in [`DTYPES`].
@@ -130,7 +130,7 @@ impl Dtype {
         DTYPES.get(usize::from(self.0))
     }
 
-    /// Returns the name of the dtype.
+    /// Returns the name of the dtype in PyTorch, such as `float32`.
     pub(super) fn name(self) -> &'static str {
         self.row().map_or("", |row| row.0)
     }
@@ -145,14 +145,14 @@ impl Dtype {
         self.row().map_or(1, |row| row.2.into())
     }
 
-    /// Returns the element type in an archive, or `None` if zten has no such elements.
+    /// Returns the type that elements of this dtype have in an archive, or `None` if zTensor has no type for them.
     pub(super) fn kind(self) -> Option<FormatDType> {
         self.row().and_then(|row| row.3)
     }
 }
 
-/// The dtypes: the name, the class of storages (empty if the dtype has no class of its own), the width of an element in bytes,
-/// and the kind of elements.
+/// The dtypes of PyTorch: the name, the class of storages (empty if the dtype has no class of its own), the width of an
+/// element in bytes, and the type of elements in an archive (`None` if zTensor has no type for them).
 const DTYPES: [(&str, &str, u8, Option<FormatDType>); 47] = [
     ("float32", "FloatStorage", 4, Some(Plain(StorageType::F32))),
     ("float64", "DoubleStorage", 8, Some(Plain(StorageType::F64))),
@@ -218,12 +218,13 @@ const GLOBALS: [(&str, &str, Global); 9] = [
 ];
 
 impl Global {
-    /// Returns the module and the name of a global that has a row of its own in [`GLOBALS`].
+    /// Returns the module and the name of a global that has a row of its own in [`GLOBALS`]; `None` for any other global.
     pub(super) fn name(self) -> Option<(&'static str, &'static str)> {
         GLOBALS.iter().find(|row| row.2 == self).map(|row| (row.0, row.1))
     }
 
-    /// Returns the smallest and the largest number of arguments of a function that makes a tensor or a parameter.
+    /// Returns the smallest and the largest number of arguments of a function that makes a tensor or a parameter; `None` for
+    /// any other global.
     pub(super) fn arguments(self) -> Option<(u8, u8)> {
         match self {
             Self::Tensor(least, most, _) => Some((least, most)),
@@ -269,9 +270,9 @@ const OF_TORCH: [Row; 18] = [
     ("torch.jit._pickle", "restore_type_tag", Known::ScriptType),
 ];
 
-/// The classes and functions of the standard library, of NumPy and of PyTorch itself that PyTorch does not import when it loads with
-/// `weights_only=True`. Building their values runs no code that the author of a file has chosen, and costs no more than the
-/// bytes that describe the values.
+/// The classes and functions of the standard library, of NumPy and of PyTorch itself that PyTorch does not import when it
+/// loads with `weights_only=True`. Building their values runs no code that the author of a file has chosen, and costs no
+/// more than the bytes that describe the values.
 const OF_OTHERS: [Row; 30] = [
     (
         "numpy._core.multiarray numpy.core.multiarray numpy.core._internal",

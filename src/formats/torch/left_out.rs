@@ -22,6 +22,7 @@ const MOST_NAME_BYTES: usize = 1 << 20;
 /// Counts, by kind, of the values of a checkpoint that are left out because zten cannot represent them.
 #[derive(Default)]
 pub(super) struct LeftOut {
+    /// The counts of the first [`MOST`] kinds.
     kinds: Vec<LeftOutKind>,
     /// The number of values whose kind is not among the first [`MOST`] kinds.
     others: u64,
@@ -35,13 +36,14 @@ pub(super) struct LeftOut {
 struct LeftOutKind {
     /// The kind, such as the name of a class.
     what: String,
+    /// The number of values of this kind.
     count: u64,
     /// The name of the first value.
     first: String,
 }
 
 impl LeftOut {
-    /// Returns whether nothing is left out.
+    /// Returns whether no value has been added, so that none is left out.
     pub(super) fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
@@ -73,8 +75,8 @@ impl LeftOut {
         core::mem::take(&mut self.names)
     }
 
-    /// Returns the note on everything that is left out, with the parts that the machine has `dropped`; `None` if nothing is left
-    /// out.
+    /// Returns the note that lists all values that are left out, and the numbers of hooks, states and attributes that the
+    /// machine has `dropped`. Returns `None` if there are neither.
     pub(super) fn note(&self, dropped: Dropped) -> Result<Option<FormatError>, FormatError> {
         let mut sentence = List(String::new());
         for LeftOutKind { what, count, first } in &self.kinds {
@@ -101,10 +103,11 @@ impl LeftOut {
     }
 }
 
-/// Items of a sentence, separated by semicolons.
+/// The text of a list of items, which are separated by semicolons.
 struct List(String);
 
 impl List {
+    /// Appends `item` to the text.
     fn add(&mut self, item: core::fmt::Arguments<'_>) -> Result<(), FormatError> {
         let item = copied(item)?;
         self.0.try_reserve(item.len().saturating_add(2)).map_err(|_| FormatError::memory())?;

@@ -16,7 +16,7 @@ use super::globals::{self, Global, Known};
 use super::opcodes::{self, Op};
 use super::pickle::{BeyondTorch, Fact, Pickle, Pickled, Unknown, allowance, decimal, unsigned};
 
-/// Where a pickle comes from, which decides the opcodes and the globals that are allowed.
+/// The kind of file and the place in the file from which a pickle comes. It decides which opcodes and globals are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     /// A pickle in a zip archive, which is not a TorchScript program.
@@ -34,16 +34,18 @@ pub(super) enum Context {
 }
 
 impl Context {
-    /// Returns whether opcodes are allowed that no program writes for a checkpoint.
+    /// Returns whether a pickle from this place may have opcodes that no program writes for a checkpoint.
     pub(super) fn allows_any_opcode(self) -> bool {
         matches!(self, Self::Alone | Self::Objects)
     }
 }
 
-/// How a pickle is read.
+/// The settings with which the machine reads a pickle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting<'l> {
+    /// Where the pickle comes from.
     pub(super) context: Context,
+    /// The limits of the caller.
     pub(super) limits: &'l Limits,
     /// Whether a pickle may import globals that zten does not know. Their objects become opaque values.
     pub(super) tolerates_globals: bool,
@@ -52,13 +54,15 @@ pub(super) struct Setting<'l> {
 /// The message for a dictionary whose keys and values are an odd number of items.
 const ODD: &str = "a key of a dictionary has no value";
 /// The message for a line that should contain a number and does not.
-const NOT_A_NUMBER: &str = "a line is not a number";
-/// The message for a mutable value where Python needs a value that it can hash.
+const NOT_A_NUMBER: &str = "the operand of an instruction is not a number";
+/// The message for a key of a dictionary or an item of a set that Python cannot hash, because it is mutable.
 const MUTABLE: &str = "a key of a dictionary or an item of a set is a mutable value";
 
 /// The machine that executes the instructions of a pickle and builds its value, without running any Python code.
 pub(super) struct Machine<'p> {
+    /// The pickle, with the values that its instructions have made so far.
     pub(super) pickle: Pickle<'p>,
+    /// Where the pickle comes from.
     pub(super) context: Context,
     /// Whether the pickle may import globals that zten does not know. Their objects become opaque values.
     pub(super) tolerates_globals: bool,
@@ -69,8 +73,9 @@ pub(super) struct Machine<'p> {
     /// The position in the pickle at which the last frame ends that an instruction FRAME has begun; `None` before the
     /// first frame.
     frame: Option<usize>,
+    /// The stack of values and marks on which the instructions work.
     stack: Vec<Pickled>,
-    /// The largest height of the stack so far, for which the arena has been charged.
+    /// The largest number of values on the stack so far. Memory for this number has been charged to the arena.
     highest: usize,
     /// The memo: keys with their values, in ascending order of the keys.
     memo: Vec<(u32, Pickled)>,
@@ -79,8 +84,8 @@ pub(super) struct Machine<'p> {
 }
 
 impl<'p> Pickle<'p> {
-    /// Reads the pickle `bytes`, which begins at offset `base` of the file, and returns the pickle and its value. `steps` counts the
-    /// instructions, items of containers and bytes of operands that are visited.
+    /// Reads the pickle `bytes`, which begins at offset `base` of the file, and returns the pickle and its value. `steps`
+    /// counts the instructions, items of containers and bytes of operands that are visited.
     pub(super) fn read(
         bytes: &'p [u8],
         base: u64,
@@ -124,7 +129,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Returns an error of `rule` at the current instruction.
+    /// Returns the error for a violation of `rule` at the current instruction.
     pub(super) fn violation(&self, rule: Rule, sentence: impl core::fmt::Display) -> FormatError {
         FormatError::violation_at(rule, sentence, self.pickle.byte(self.now))
     }
@@ -205,7 +210,10 @@ impl<'p> Machine<'p> {
         }
         match *self.stack {
             [value] if value != Pickled::Mark => Ok(value),
-            _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
+            _ => Err(self.violation(
+                Rule::TorchPickle,
+                "the stack does not have exactly one value at the instruction STOP",
+            )),
         }
     }
 
@@ -297,7 +305,9 @@ impl<'p> Machine<'p> {
                     .violation(Rule::TorchOpcode, "PROTO is allowed only as the first instruction"))
             }
             Op::Frame => self.begin_frame(unsigned(operand)),
-            Op::Stop => Err(FormatError::internal("nothing stops the machine")),
+            Op::Stop => Err(FormatError::internal(
+                "the machine executes STOP as an instruction that continues",
+            )),
         }
     }
 
@@ -325,7 +335,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Returns the memo's key in the operand of a GET or PUT instruction of any width.
+    /// Returns the key of the memo in `operand`, the operand of the current instruction GET or PUT: a line of decimal
+    /// digits, or a binary number.
     fn index(&self, operand: &[u8]) -> Result<u64, FormatError> {
         if !self.pickle.bytes.get(usize_from_u32(self.now)).is_some_and(|op| b"gp".contains(op)) {
             return Ok(unsigned(operand));
@@ -361,19 +372,26 @@ impl<'p> Machine<'p> {
     /// Pops the value on top of the stack. Fails on a mark.
     pub(super) fn pop(&mut self) -> Result<Pickled, FormatError> {
         self.from(1)?;
-        self.stack.pop().ok_or_else(|| FormatError::internal("a value is gone"))
+        self.stack.pop().ok_or_else(|| {
+            FormatError::internal("the stack of a pickle lacks a value that was on it")
+        })
     }
 
     /// Returns the value on top of the stack. Fails on a mark.
     pub(super) fn top(&self) -> Result<Pickled, FormatError> {
         let place = self.from(1)?;
-        self.stack.get(place).copied().ok_or_else(|| FormatError::internal("a value is gone"))
+        self.stack.get(place).copied().ok_or_else(|| {
+            FormatError::internal("the stack of a pickle lacks a value that was on it")
+        })
     }
 
     /// Removes the last mark from the stack, and returns the position of the first value that was above the mark.
     fn mark(&mut self) -> Result<usize, FormatError> {
         let Some(place) = self.stack.iter().rposition(|value| *value == Pickled::Mark) else {
-            return Err(self.violation(Rule::TorchPickle, "an instruction finds no mark"));
+            return Err(self.violation(
+                Rule::TorchPickle,
+                "an instruction takes all values above a mark, but the stack has no mark",
+            ));
         };
         self.stack.remove(place);
         Ok(place)
@@ -459,7 +477,7 @@ impl<'p> Machine<'p> {
         matches!(class, Pickled::Foreign(_) | Pickled::Object(_))
     }
 
-    /// Stores the value on top of the stack in the memo under the key `index`.
+    /// Stores the value on top of the stack in the memo under the key `index`, which must be larger than all earlier keys.
     fn put(&mut self, index: u64) -> Result<(), FormatError> {
         let value = self.top()?;
         let last = self.memo.last().map(|(last, _)| *last);
@@ -472,9 +490,9 @@ impl<'p> Machine<'p> {
         Pickle::push(&mut self.pickle.room, &mut self.memo, (key, value)).map(drop)
     }
 
-    /// Pushes the global `name` of `module`, if a pickle may import it. If the instruction takes
-    /// both names from the stack, `texts` are these two values, so that an unknown global refers to them. Otherwise the names are in the
-    /// instruction, and `texts` is empty.
+    /// Pushes the global `name` of `module`, or returns an error if the pickle may not import it. If the instruction takes
+    /// both names from the stack, `texts` are these two values, so that a global that zten does not know can refer to them.
+    /// If the names are in the instruction itself, `texts` is empty.
     fn named(&mut self, module: &[u8], name: &[u8], texts: &[Pickled]) -> Result<(), FormatError> {
         // Up to protocol 2, Python maps `__builtin__`, a module of Python 2, to `builtins`. In later protocols Python imports a
         // module of the name `__builtin__`, which could be any file in the folder of the program.

@@ -1,15 +1,16 @@
-//! The opcodes of pickles: the effects of those that the machine executes, and the names of those that it rejects.
+//! The table of the opcodes of pickles: the effect of each opcode that the machine executes, and the name of each opcode
+//! that it rejects.
 
 use super::pickle::Pickled;
 
-/// The operand that follows an instruction.
+/// The form of the operand that follows an opcode.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operand {
-    /// A fixed number of bytes.
+    /// An operand of a fixed number of bytes, which may be 0.
     Fixed(u8),
-    /// A little-endian length, whose width in bytes is given here, and then as many bytes as the length says.
+    /// A little-endian length, and then as many bytes as the length says. The field is the width of the length in bytes.
     Counted(u8),
-    /// A fixed number of lines.
+    /// A fixed number of lines, each of which ends with a newline.
     Lines(u8),
 }
 
@@ -20,7 +21,7 @@ pub(super) enum Op {
     Push(Pickled),
     /// Pushes the value in the operand. The function makes a [`Pickled`] from the position of the instruction.
     Scalar(fn(u32) -> Pickled),
-    /// Pushes an empty container.
+    /// Pushes an empty container. The function makes a [`Pickled`] from the node of the container.
     Empty(fn(u32) -> Pickled),
     /// Pushes the Python 2 string in the operand.
     String,
@@ -28,7 +29,8 @@ pub(super) enum Op {
     Int,
     /// Pops the given number of values and pushes a tuple of them.
     Tuple(u8),
-    /// Pops all values above the last mark and pushes a container of them.
+    /// Pops all values above the last mark and pushes a container of them. The function makes a [`Pickled`] from the node of
+    /// the container.
     Gather(fn(u32) -> Pickled),
     /// Adds items to a list (`l`), a set (`s`) or a dictionary (`d`). True adds all values above the last mark, false adds one
     /// item.
@@ -91,8 +93,8 @@ const fn forbidden(byte: u8, name: &'static str) -> Row {
 use Operand::{Counted, Fixed, Lines};
 
 /// All opcodes of protocols 0 to 5. The most frequent opcodes come first, because [`find`] searches from the start. PyTorch
-/// writes checkpoints with opcodes of protocol 2 and later, and Python 2 also with `INT` and `BINSTRING`; other pickles also use the
-/// harmless older opcodes.
+/// writes checkpoints with opcodes of protocol 2 and later, and Python 2 also with `INT` and `BINSTRING`; other pickles also
+/// use the harmless older opcodes.
 const ROWS: [Row; 68] = [
     with(b'q', "BINPUT", Fixed(1), Op::Put),
     with(b'h', "BINGET", Fixed(1), Op::Get),
@@ -165,7 +167,7 @@ const ROWS: [Row; 68] = [
 ];
 
 impl Row {
-    /// The first protocol with this opcode; 0 for the opcodes of protocols 0 and 1.
+    /// Returns the first protocol with this opcode; 0 for the opcodes of protocols 0 and 1.
     pub(super) fn protocol(&self) -> u8 {
         match self.byte {
             b'B' | b'C' => 3,

@@ -4,6 +4,7 @@
 //!
 //! The module `machine` fills the arena.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::cell::Cell as Counter;
 
@@ -18,7 +19,8 @@ use super::globals::{BYTES, Dtype, Global, Known};
 use super::opcodes::{self, Operand};
 use super::storages::LazyView;
 
-/// A value. For a scalar, the number is the position of its instruction in the pickle. For a container, the number is its node.
+/// A value that a pickle makes. The number in a scalar is the position of its instruction in the pickle, in bytes. The number in a
+/// container is the index of its node in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pickled {
     /// `None`.
@@ -84,7 +86,7 @@ pub(super) enum Pickled {
     Mark,
 }
 
-/// The layout of a tensor, as PyTorch names it.
+/// The layout of a sparse tensor, as PyTorch names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TensorLayout {
     /// Coordinates and values.
@@ -102,11 +104,11 @@ struct Node {
     first: u32,
     /// The index in the arena of the last cell; [`END`] if the container is empty.
     last: u32,
-    /// The number of cells.
+    /// The number of items, each of which is a cell.
     length: u32,
     /// The position in the pickle of the instruction that makes the container.
     at: u32,
-    /// The bits of the [`Fact`]s that are true.
+    /// The bits of the [`Fact`]s that are true of the container.
     facts: u16,
 }
 
@@ -181,15 +183,18 @@ struct Cell {
     next: u32,
 }
 
-/// The value of [`Cell::next`] in the last cell of a node.
+/// The value of [`Cell::next`] in the last cell of a container, and of [`Node::first`] and [`Node::last`] in an empty container.
 const END: u32 = u32::MAX;
 
 /// The length in bytes of the longest line that is parsed as a number.
 const LONGEST_NUMBER: usize = 64;
+/// The largest number of decimal digits that are converted to a binary integer, so that the conversion takes little time. Every
+/// `f64` that is an integer has fewer digits.
+const LONGEST_DECIMAL: usize = 320;
 /// The length in bytes of the longest text that is compared with known names.
 pub(super) const LONGEST_NAME: usize = 64;
-/// The largest number of bytes of the arena for each byte of the pickle. The same limit holds for the names and attributes
-/// that are derived from the arena. Pickles of tensors need a quarter of this number.
+/// The largest number of bytes of memory that the arena may take for each byte of the pickle. The names and attributes that
+/// are derived from the arena may take the same number again. Pickles of tensors need a quarter of this number.
 const FACTOR: u64 = 32;
 /// The number of bytes that the arena of every pickle may take beyond [`FACTOR`], so that a short pickle is not rejected.
 const SLACK: u64 = 16 << 10;
@@ -200,19 +205,19 @@ pub(super) fn allowance(bytes: usize, limits: &Limits) -> u64 {
     most.min(limits.manifest())
 }
 
-/// The number of parts of each kind that a pickle has and that zten drops, because it cannot represent them.
+/// The numbers of hooks, states and attributes in a pickle that zten drops, because it cannot represent them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dropped {
-    /// Hooks of tensors and parameters: functions that run when gradients are computed.
+    /// The number of tensors and parameters whose hooks are dropped: functions that run when gradients are computed.
     pub(super) hooks: u64,
-    /// States of tensors and parameters: attributes that a program has set.
+    /// The number of states of tensors and parameters that are dropped: attributes that a program has set.
     pub(super) states: u64,
-    /// Attributes of dictionaries.
+    /// The number of dictionaries whose attributes are dropped, and of keys and values in the versions of modules that are dropped.
     pub(super) attributes: u64,
 }
 
 impl Dropped {
-    /// Adds one to the number of hooks that are dropped.
+    /// Adds one to the number of tensors whose hooks are dropped.
     pub(super) fn add_hooks(&mut self) {
         self.hooks = self.hooks.saturating_add(1);
     }
@@ -222,7 +227,7 @@ impl Dropped {
         self.states = self.states.saturating_add(1);
     }
 
-    /// Adds one to the number of dictionaries whose attributes are dropped.
+    /// Adds one to [`attributes`](Self::attributes).
     pub(super) fn add_attributes(&mut self) {
         self.attributes = self.attributes.saturating_add(1);
     }
@@ -236,12 +241,12 @@ pub(super) struct BeyondTorch {
     pub(super) what: Unknown,
 }
 
-/// An instruction, an import or a storage that PyTorch does not read.
+/// The kind of a construct that PyTorch does not know when it loads with `weights_only=True`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unknown {
-    /// The name of an instruction.
+    /// An instruction of the pickle. The field is its name.
     Instruction(&'static str),
-    /// A class or function.
+    /// A class or function that the pickle imports.
     Import(Known),
     /// A storage without a type in a stream. PyTorch writes such streams for dtypes without a storage class, such as `uint16`, and
     /// does not read them.
@@ -260,11 +265,12 @@ pub(super) struct Pickle<'p> {
     cells: Vec<Cell>,
     /// The number of bytes that the arena may still take.
     pub(super) room: u64,
-    /// Containers, and the largest number of items that each may have after the last instruction.
+    /// The nodes of deques with a maximum length, each with the largest number of items that it may have after the last
+    /// instruction.
     pub(super) bounds: Vec<(u32, u64)>,
-    /// Dtypes of records, and the dictionary of fields of each.
+    /// The nodes of NumPy dtypes of records, each with the node of the dictionary of its fields.
     pub(super) records: Vec<(u32, u32)>,
-    /// The number of parts that were dropped, because zten cannot represent them.
+    /// The numbers of hooks, states and attributes that were dropped, because zten cannot represent them.
     pub(super) dropped: Dropped,
     /// The first instruction or import that PyTorch does not know when it loads with `weights_only=True`.
     pub(super) beyond_torch: Option<BeyondTorch>,
@@ -302,7 +308,7 @@ impl<'p> Pickle<'p> {
         self.resume(self.node(node).map_or(END, |node| node.first))
     }
 
-    /// Adds `count` to the amount of work.
+    /// Adds `count` to the amount of work: instructions, items or bytes that are visited.
     pub(super) fn count_steps(&self, count: usize) {
         self.steps.set(self.steps.get().saturating_add(u64_from_usize(count)));
     }
@@ -402,7 +408,8 @@ impl<'p> Pickle<'p> {
         u64_from_usize(self.operand(at).len())
     }
 
-    /// Returns the offset in the file and the number of bytes of the text or bytes object at position `at`.
+    /// Returns the offset in the file and the length in bytes of the text or bytes object that the instruction at position
+    /// `at` holds.
     pub(super) fn extent(&self, at: u32) -> (u64, u64) {
         let rest = self.bytes.get(usize_from_u32(at)..).and_then(<[u8]>::split_first);
         let row = rest.and_then(|(byte, rest)| Some((opcodes::find(*byte)?, rest)));
@@ -421,7 +428,8 @@ impl<'p> Pickle<'p> {
         u64_from_usize(self.bytes(at).iter().filter(is_start).count())
     }
 
-    /// Returns the items of the tuple `shape` as dimensions, for the tensor whose description begins at offset `at` of the file.
+    /// Returns the items of the tuple `shape` as dimensions or strides. Errors give the offset `at`, at which the
+    /// description of the tensor begins in the file.
     pub(super) fn dimensions(
         &self,
         shape: u32,
@@ -442,7 +450,7 @@ impl<'p> Pickle<'p> {
         Ok(dimensions)
     }
 
-    /// Returns whether parts were dropped, because zten cannot represent them.
+    /// Returns whether hooks, states or attributes were dropped, because zten cannot represent them.
     pub(super) fn has_dropped(&self) -> bool {
         self.dropped != Dropped::default()
     }
@@ -457,7 +465,8 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// Returns whether a tensor with this `metadata` conjugates or negates its elements; `None` if it does neither.
+    /// Returns how PyTorch changes the stored elements of a tensor with the given `metadata` when it reads them: whether it
+    /// conjugates and whether it negates them. Returns `None` if it does neither.
     pub(super) fn view(&self, metadata: Pickled) -> Option<LazyView> {
         let Pickled::Dict(node) = metadata else { return None };
         let mut view = LazyView { is_conjugated: false, is_negated: false };
@@ -500,20 +509,67 @@ impl<'p> Pickle<'p> {
 
     /// Returns the integer at position `at`, or `None` if the integer does not fit into 64 bits.
     pub(super) fn int(&self, at: u32) -> Option<i64> {
-        let rest = self.bytes.get(usize_from_u32(at)..).unwrap_or_default();
-        let op = rest.first().copied().unwrap_or_default();
-        if b"IL".contains(&op) {
+        if let Some(line) = self.integer_line(at) {
             // A longer line has more than 64 bits, or leading zeros, which no program writes. So no more bytes are read.
-            let start = rest.get(1..LONGEST_NUMBER.min(rest.len())).unwrap_or_default();
+            let start = line.get(..LONGEST_NUMBER.min(line.len())).unwrap_or_default();
             let end = start.iter().position(|byte| *byte == b'\n')?;
             return decimal(start.get(..end)?);
         }
+        let (operand, is_negative) = self.binary_integer(at);
+        let mut bytes = if is_negative { [0xff; 8] } else { [0; 8] };
+        bytes.get_mut(..operand.len())?.copy_from_slice(operand);
+        let number = i64::from_le_bytes(bytes);
+        (number.is_negative() == is_negative).then_some(number)
+    }
+
+    /// Returns the bytes of the pickle after the opcode at position `at` if the opcode is INT or LONG, whose operand is a line of
+    /// decimal digits. Returns `None` for an opcode with a binary operand.
+    fn integer_line(&self, at: u32) -> Option<&'p [u8]> {
+        let (op, rest) = self.bytes.get(usize_from_u32(at)..)?.split_first()?;
+        b"IL".contains(op).then_some(rest)
+    }
+
+    /// Returns the binary operand of the integer at position `at` in little-endian two's complement, without bytes at its end that
+    /// only repeat the sign, and whether the integer is negative. Python reads an operand with repeated signs as the same integer.
+    fn binary_integer(&self, at: u32) -> (&'p [u8], bool) {
+        let op = self.bytes.get(usize_from_u32(at)).copied().unwrap_or_default();
         let operand = self.operand(at);
         let is_signed = b"J\x8a\x8b".contains(&op);
         let is_negative = is_signed && operand.last().is_some_and(|last| *last >= 0x80);
-        let mut bytes = if is_negative { [0xff; 8] } else { [0; 8] };
-        bytes.get_mut(..operand.len())?.copy_from_slice(operand);
-        Some(i64::from_le_bytes(bytes))
+        let sign = if is_negative { 0xff } else { 0 };
+        let length =
+            operand.iter().rposition(|byte| *byte != sign).map_or(0, |last| last.saturating_add(1));
+        (operand.get(..length).unwrap_or_default(), is_negative)
+    }
+
+    /// Returns the integer at position `at`, which does not fit into 64 bits, in a form in which equal integers are equal.
+    pub(super) fn large_integer(&self, at: u32) -> Result<LargeInteger<'p>, FormatError> {
+        if self.integer_line(at).is_none() {
+            let (bytes, is_negative) = self.binary_integer(at);
+            self.count_steps(bytes.len());
+            return Ok(LargeInteger::Binary(is_negative, Cow::Borrowed(bytes)));
+        }
+        let line = self.bytes(at).trim_ascii_end();
+        let line = line.strip_suffix(b"L").unwrap_or(line);
+        let (digits, is_negative) = match line {
+            [b'-', digits @ ..] => (digits, true),
+            digits => (digits, false),
+        };
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        let digits = digits.get(zeros..).unwrap_or_default();
+        if digits.len() > LONGEST_DECIMAL {
+            return Ok(LargeInteger::Decimal(is_negative, digits));
+        }
+        LargeInteger::of_decimal(is_negative, digits)
+    }
+
+    /// Charges the length in bytes of the integer, text or bytes object at position `at` to the memory of the pickle if this length
+    /// is more than [`LONGEST_NUMBER`], because a pickle can refer to one long value many times, in a few bytes each.
+    fn charge_long(&mut self, at: u32) -> Result<(), FormatError> {
+        match self.operand(at).len() {
+            ..=LONGEST_NUMBER => Ok(()),
+            length => self.charge(length),
+        }
     }
 
     /// Returns `value` as an unsigned integer, or `None` if `value` is negative, too large, or not an integer.
@@ -547,12 +603,14 @@ impl<'p> Pickle<'p> {
         f64::from_be_bytes(self.operand(at).first_chunk().copied().unwrap_or_default())
     }
 
-    /// Notes that the container `node` must have at most `most` items after the last instruction.
+    /// Records that the container `node` must have at most `most` items after the last instruction.
+    /// [`check_dropped`](Self::check_dropped) checks this.
     pub(super) fn bound(&mut self, node: u32, most: u64) -> Result<(), FormatError> {
         Self::push(&mut self.room, &mut self.bounds, (node, most)).map(drop)
     }
 
-    /// Notes that the dtype `dtype` has the fields `fields`, which are checked after the last instruction.
+    /// Records that the NumPy dtype `dtype` has the dictionary of fields `fields`. [`check_dropped`](Self::check_dropped)
+    /// checks the fields after the last instruction.
     pub(super) fn add_fields(&mut self, dtype: u32, fields: u32) -> Result<(), FormatError> {
         Self::push(&mut self.room, &mut self.records, (dtype, fields)).map(drop)
     }
@@ -617,11 +675,21 @@ impl<'p> Pickle<'p> {
     /// Appends `values` to the items of the container `node`.
     pub(super) fn extend(&mut self, node: u32, values: &[Pickled]) -> Result<(), FormatError> {
         for value in values {
+            let is_key = self
+                .node(node)
+                .is_some_and(|node| node.has(Fact::IsMap) && node.length.is_multiple_of(2));
+            match *value {
+                Pickled::Int(at) => self.charge_long(at)?,
+                Pickled::Text(at) | Pickled::Bytes(at) | Pickled::Latin1(at) if is_key => {
+                    self.charge_long(at)?;
+                }
+                _ => {}
+            }
             let cell = Cell { value: *value, next: END };
             let place = Self::push(&mut self.room, &mut self.cells, cell)?;
             let facts = self.facts_of(*value);
             self.count_steps(1);
-            let missing = || FormatError::internal("a container is not there");
+            let missing = || FormatError::internal("a container of a pickle has no node");
             let node = self.nodes.get_mut(usize_from_u32(node)).ok_or_else(missing)?;
             match self.cells.get_mut(usize_from_u32(node.last)) {
                 Some(last) => last.next = place,
@@ -680,7 +748,9 @@ pub(super) struct Storage<'p> {
     pub(super) dtype: Dtype,
     /// Whether the class of the storage has a dtype. Any tensor may use the bytes of an untyped storage.
     pub(super) is_typed: bool,
+    /// The key of the storage. In an archive, the member `data/KEY` holds its bytes; in a stream, the last pickle lists the keys.
     pub(super) key: &'p str,
+    /// The name of the device on which the storage was.
     pub(super) device: &'p [u8],
     /// The number of elements; `None` if the number is negative or exceeds 64 bits.
     pub(super) length: Option<u64>,
@@ -744,6 +814,61 @@ impl<'p> Pickle<'p> {
 /// The opcode BYTEARRAY8.
 const BYTEARRAY: u8 = 0x96;
 
+/// An integer that does not fit into 64 bits. Two such integers are equal if Python considers them equal, except that a decimal
+/// integer of more than [`LONGEST_DECIMAL`] digits is never equal to a binary one.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LargeInteger<'p> {
+    /// Whether the integer is negative, and its little-endian two's complement without bytes at the end that only repeat the sign.
+    Binary(bool, Cow<'p, [u8]>),
+    /// Whether the integer is negative, and the decimal digits of its absolute value without leading zeros.
+    Decimal(bool, &'p [u8]),
+}
+
+impl LargeInteger<'_> {
+    /// Returns the integer whose absolute value has the decimal digits `digits`.
+    fn of_decimal(is_negative: bool, digits: &[u8]) -> Result<Self, FormatError> {
+        // The absolute value in little-endian bytes.
+        let mut bytes: Vec<u8> = Vec::new();
+        bytes.try_reserve(digits.len()).map_err(|_| FormatError::memory())?;
+        for digit in digits {
+            let mut carry = u16::from(digit.saturating_sub(b'0'));
+            for byte in &mut bytes {
+                let sum = u16::from(*byte).saturating_mul(10).saturating_add(carry);
+                [*byte, _] = sum.to_le_bytes();
+                carry = sum >> 8;
+            }
+            if let ([low, _], true) = (carry.to_le_bytes(), carry > 0) {
+                bytes.push(low);
+            }
+        }
+        Ok(Self::of_magnitude(is_negative, bytes))
+    }
+
+    /// Returns the integer `number`, which is at least 2^63.
+    pub(super) fn of_u64(number: u64) -> Result<Self, FormatError> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve(8).map_err(|_| FormatError::memory())?;
+        bytes.extend_from_slice(&number.to_le_bytes());
+        Ok(Self::of_magnitude(false, bytes))
+    }
+
+    /// Returns the integer whose absolute value has the little-endian bytes `bytes`.
+    pub(super) fn of_magnitude(is_negative: bool, mut bytes: Vec<u8>) -> Self {
+        if is_negative {
+            // The two's complement inverts all bits and adds 1.
+            let mut carries = true;
+            for byte in &mut bytes {
+                (*byte, carries) = (!*byte).overflowing_add(carries.into());
+            }
+        }
+        let sign = if is_negative { 0xff } else { 0 };
+        while bytes.last() == Some(&sign) {
+            bytes.pop();
+        }
+        Self::Binary(is_negative, Cow::Owned(bytes))
+    }
+}
+
 /// Parses a line of decimal digits, perhaps with the suffix `L`. Returns `None` if the line is not a 64-bit
 /// integer.
 pub(super) fn decimal(line: &[u8]) -> Option<i64> {
@@ -752,8 +877,8 @@ pub(super) fn decimal(line: &[u8]) -> Option<i64> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Returns the number of bytes of the pickle at the start of `bytes`, up to its instruction STOP; `None` if the pickle has an unknown
-/// instruction or does not end. The instructions are not executed.
+/// Returns the number of bytes of the pickle at the start of `bytes`, up to its instruction STOP; `None` if the pickle has
+/// an unknown instruction or does not end. The instructions are not executed.
 pub(super) fn end_of_pickle(bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;
     loop {

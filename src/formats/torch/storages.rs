@@ -56,7 +56,7 @@ impl<'d> Storages<'d> {
         sort_by(&mut self.records, |one, other| order(one).cmp(&order(other)));
     }
 
-    /// Returns the members of all storages.
+    /// Returns the archive members, or ranges of a stream, that hold the storages.
     pub(super) fn members(&mut self) -> impl Iterator<Item = &mut Member> {
         self.records.iter_mut().map(|record| &mut record.member)
     }
@@ -86,8 +86,8 @@ impl<'d> Storages<'d> {
         self.check_parts(pickle)
     }
 
-    /// Checks the parts of storages in a stream: two references to a part with the same key mean the same bytes, and no part has
-    /// the key of a storage. PyTorch ignores all but the first reference to a key.
+    /// Checks the parts of storages in a stream: two references to parts with the same key mean the same bytes, and no part
+    /// of a storage has the key of a storage. PyTorch ignores all but the first reference to a key.
     fn check_parts(&self, pickle: &Pickle<'_>) -> Result<(), FormatError> {
         let mut parts = Vec::new();
         for node in pickle.storages() {
@@ -121,8 +121,8 @@ impl<'d> Storages<'d> {
         }
     }
 
-    /// Returns the position of the record of `storage`, and checks that the record has the length that the pickle gives the storage.
-    /// `at` is the offset of the reference to the storage.
+    /// Returns the position of the record of `storage`, and checks that the record has the length that the pickle gives the
+    /// storage. `at` is the offset of the reference to the storage.
     fn find(&self, storage: Storage<'_>, at: u64) -> Result<usize, FormatError> {
         let violation = |sentence: fmt::Arguments<'_>| {
             Err(FormatError::violation_at(Rule::TorchStorage, sentence, at))
@@ -154,7 +154,7 @@ impl<'d> Storages<'d> {
         let storage = pickle.storage(node)?;
         let index = self.find(storage, at)?;
         let Some(record) = self.records.get_mut(index) else {
-            return Err(FormatError::internal("a storage has no record"));
+            return Err(FormatError::internal("a storage of the pickle has no member"));
         };
         let first = pickle.storage(*record.reference.get_or_insert(node))?;
         // PyTorch gives the same key to empty storages of different types.
@@ -187,7 +187,7 @@ impl<'d> Storages<'d> {
         let storage = pickle.storage(storage)?;
         let index = self.find(storage, at)?;
         let Some(StorageRecord { member, .. }) = self.records.get(index).copied() else {
-            return Err(FormatError::internal("a storage has no record"));
+            return Err(FormatError::internal("a storage of the pickle has no member"));
         };
         let (from, size) = storage.range().ok_or_else(|| {
             let sentence = "a part of the storage does not lie within the storage";
@@ -267,7 +267,7 @@ impl<'d> Storages<'d> {
         }
     }
 
-    /// Checks that every storage contains the data of a tensor.
+    /// Checks that every storage is marked as used: that a tensor with a name has its elements there.
     pub(super) fn check_used(&self) -> Result<(), FormatError> {
         let Some(record) = self.records.iter().find(|record| !record.is_used) else {
             return Ok(());
@@ -286,7 +286,7 @@ impl StorageRecord<'_> {
 }
 
 impl Storage<'_> {
-    /// Returns the length of all elements in bytes; `None` if it exceeds 64 bits.
+    /// Returns the length in bytes of all elements of the storage; `None` if the length exceeds 64 bits.
     pub(super) fn bytes(&self) -> Option<u64> {
         self.length.and_then(|length| length.checked_mul(self.dtype.width()))
     }
@@ -306,18 +306,18 @@ impl Storage<'_> {
 /// A tensor whose elements lie within a storage.
 pub(super) struct Tensor {
     pub(super) shape: Vec<u64>,
-    /// The strides in elements.
+    /// The stride of each dimension, in elements.
     strides: Vec<u64>,
     pub(super) dtype: Dtype,
     /// The position of the storage in [`Storages::records`].
     index: usize,
-    /// The stored bytes of the storage.
+    /// Where the bytes of the storage are in the file.
     member: Member,
     /// The offset in the decompressed member at which the elements begin.
     start: u64,
     /// The number of bytes from `start` to the end of the last element.
     span: u64,
-    /// The length of all elements in bytes, as a dense array.
+    /// The length in bytes of all elements of the tensor, each counted once for every index.
     bytes: u64,
     /// The offset in the file of the instruction that makes the tensor.
     pub(super) at: u64,
@@ -415,7 +415,7 @@ impl Tensor {
     }
 }
 
-/// Returns `component` without strides.
+/// Returns a copy of `component` whose elements lie in row-major order without gaps.
 fn unstrided(component: &RawComponent<'_>) -> RawComponent<'static> {
     RawComponent {
         offset: component.offset,

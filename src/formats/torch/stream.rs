@@ -56,7 +56,8 @@ pub(super) fn read_pickles(
     }
 }
 
-/// Returns the error for pickles at the start of `bytes` of which one does not end: the first fault that the machine finds.
+/// Returns the error for a stream whose five pickles do not all end within `bytes`, its first bytes: the first fault that
+/// the machine finds in these pickles.
 fn find_fault(bytes: &[u8], options: &OpenOptions) -> FormatError {
     let (steps, mut at) = (Cell::new(0), 0_usize);
     for _ in 0..PICKLES {
@@ -68,10 +69,12 @@ fn find_fault(bytes: &[u8], options: &OpenOptions) -> FormatError {
         }
         at = at.saturating_add(end);
     }
-    FormatError::internal("a pickle does not end, and has no fault")
+    FormatError::internal(
+        "a pickle of the stream does not end, but the machine reads it to its end",
+    )
 }
 
-/// Returns the settings of the machine for the pickle of the value.
+/// Returns the settings with which the machine reads the fourth pickle of a stream, the pickle of the value.
 fn setting(options: &OpenOptions) -> Setting<'_> {
     Setting {
         context: Context::Stream,
@@ -80,7 +83,7 @@ fn setting(options: &OpenOptions) -> Setting<'_> {
     }
 }
 
-/// Returns where the pickles at the start of `bytes` begin and end; `None` if the last of them does not end.
+/// Returns where the five pickles at the start of `bytes` begin and end; `None` if one of them does not end within `bytes`.
 fn bounds(bytes: &[u8]) -> Option<Bounds> {
     let mut bounds = [0; PICKLES + 1];
     let mut at = 0_usize;
@@ -93,18 +96,19 @@ fn bounds(bytes: &[u8]) -> Option<Bounds> {
 
 /// A checkpoint in the form that PyTorch wrote before 1.6 (see the module), whose five pickles have been read.
 pub(super) struct Stream<'s> {
-    /// The pickle of the value, and the value.
+    /// The fourth pickle of the stream, which makes the value.
     pub(super) pickle: Pickle<'s>,
     pub(super) root: Pickled,
     pub(super) storages: Storages<'s>,
     /// The offset in the file at which the pickle of the value begins.
     pub(super) pickle_at: u64,
-    /// The offset in the file at which the pickles end.
+    /// The offset in the file at which the last pickle ends and the storages begin.
     pub(super) end: u64,
 }
 
 impl<'s> Stream<'s> {
-    /// Reads the pickles `bytes`, and finds the storages in the source of `length` bytes. `steps` counts the work.
+    /// Reads the five pickles in `bytes`, which begin and end at the offsets `bounds`, and finds the storages in the source
+    /// of `length` bytes. `steps` counts the instructions, items of containers and bytes of operands that are visited.
     pub(super) fn read(
         (bytes, bounds): (&'s [u8], Bounds),
         (source, length): (&dyn ReadAt, u64),
@@ -138,13 +142,13 @@ impl<'s> Stream<'s> {
         pickle.beyond_torch = pickle.beyond_torch.or(beyond);
         let (keys_at, end) = (u64_from_usize(keys), u64_from_usize(end));
         let Pickled::List(node) = found else {
-            let sentence = "the keys of the storages are not a list";
+            let sentence = "the last pickle of the stream is not a list of the keys of storages";
             return Err(FormatError::violation_at(Rule::TorchPickle, sentence, keys_at));
         };
         let mut keys = Vec::new();
         for key in list.items(node) {
             let Pickled::Text(at) = key else {
-                let sentence = "a key of a storage is not text";
+                let sentence = "the last pickle of the stream has a storage key that is not a text";
                 return Err(FormatError::violation_at(Rule::TorchPickle, sentence, keys_at));
             };
             keys.try_reserve(1).map_err(|_| FormatError::memory())?;

@@ -1,5 +1,5 @@
-//! Values of classes of the standard library. Each class has one form of arguments, the one that its own pickles have, and no
-//! value costs more than the bytes that describe it.
+//! Values of classes of Python's standard library. A class takes only the forms of arguments that Python writes into pickles of its
+//! objects. Every copy of items is charged to the memory that the pickle may take.
 
 use crate::formats::error::FormatError;
 use crate::num::usize_from_u32;
@@ -10,7 +10,7 @@ use super::machine::Machine;
 use super::pickle::{Fact, LONGEST_NAME, Pickled};
 
 impl Machine<'_> {
-    /// Returns the value that `class` makes from the items of the tuple `args`.
+    /// Returns the value that `class`, a class or function of the standard library, makes from the items of the tuple `args`.
     pub(super) fn make_value(&mut self, class: Known, args: u32) -> Result<Pickled, FormatError> {
         let count = self.pickle.length(args);
         let items: [Pickled; ARGUMENTS] = self.pickle.first(args);
@@ -144,14 +144,15 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns a mutable array of `bytes`.
+    /// Returns a new `bytearray` that holds `bytes`.
     fn byte_array(&mut self, bytes: Pickled) -> Result<Pickled, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, &[bytes])?;
         Ok(Pickled::ByteArray(node))
     }
 
-    /// Returns the bytes that the text at position `at` spells in Latin-1, as an argument of `class`.
+    /// Returns the bytes that the text at position `at` spells in Latin-1. If the text has other characters, the arguments
+    /// of `class`, of which the text is one, are wrong.
     pub(super) fn latin_1(&mut self, at: u32, class: Known) -> Result<Pickled, FormatError> {
         self.pickle.latin_1_length(at)?.ok_or_else(|| self.wrong_arguments(class))?;
         Ok(Pickled::Latin1(at))
@@ -162,7 +163,7 @@ impl Machine<'_> {
         self.pickle.short(at, LONGEST_NAME) == Some(expected)
     }
 
-    /// Returns whether `value` is a bytes object of `length` bytes.
+    /// Returns whether `value` is a bytes object of `length` bytes, or a text that spells so many bytes in Latin-1.
     fn has_length(&mut self, value: Pickled, length: u64) -> Result<bool, FormatError> {
         // Python 3 decodes the byte strings of Python 2 to texts.
         let found = match value {

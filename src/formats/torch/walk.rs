@@ -20,7 +20,7 @@ use super::arrays::ScalarValue;
 use super::cost;
 use super::globals::Global;
 use super::left_out::LeftOut;
-use super::pickle::{Fact, LONGEST_NAME, Pickle, Pickled};
+use super::pickle::{Fact, LONGEST_NAME, LargeInteger, Pickle, Pickled};
 
 /// A named value of a checkpoint.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +38,8 @@ struct Level {
     /// The number of items that have been visited.
     ordinal: u64,
     shape: Shape,
-    /// The length in bytes of the container's own name, to which `NameWalk::name` is cut before the name of the next item
-    /// is appended.
+    /// The length in bytes of the name of the container. `NameWalk::name` is cut to this length before the name of the
+    /// next item is appended.
     name: usize,
     /// Whether the container is the value of the whole pickle, whose items have names without a dot in front.
     is_root: bool,
@@ -63,7 +63,7 @@ pub(super) struct NameWalk<'w, 'p> {
     pickle: &'w Pickle<'p>,
     limits: &'w Limits,
     levels: Vec<Level>,
-    /// The name of the current value.
+    /// The name of the value that is being visited: the keys that lead to it, joined with dots.
     name: String,
     /// The rest of the budget for visits, names and values, in the unit of [`cost`].
     left: u64,
@@ -107,7 +107,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         &self.name
     }
 
-    /// Returns the rest of the budget for visits, names and values.
+    /// Returns the rest of the budget for visits, names and values, in the unit of [`cost`].
     pub(super) fn left(&self) -> u64 {
         self.left
     }
@@ -122,7 +122,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         self.left_out
     }
 
-    /// Returns the next tensor or attribute, or `None` at the end.
+    /// Returns the next tensor or attribute of the checkpoint, or `None` if all have been returned. Its name is
+    /// [`name`](Self::name).
     pub(super) fn next(&mut self) -> Result<Option<Leaf>, FormatError> {
         if let Some(root) = self.root.take()
             && let Some(leaf) = self.leaf(root)?
@@ -176,8 +177,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         matches!(value, Pickled::List(node) if self.pickle.has(node, Fact::IsItems))
     }
 
-    /// Appends `key`, or `ordinal` if there is no key, to the name. Returns false if the key has no spelling; the value is then
-    /// left out. `is_root` says whether the container is the value of the whole pickle.
+    /// Appends `key`, or `ordinal` if `key` is `None`, to the name. Returns false, and counts the value as left out, if the
+    /// key has no spelling. `is_root` says whether the container is the value of the whole pickle.
     fn extend_name(
         &mut self,
         key: Option<Pickled>,
@@ -198,7 +199,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         self.append(&text, is_root)
     }
 
-    /// Appends `key` to the name, after a dot unless `is_root`, and charges the bytes of the whole name.
+    /// Appends `key` to the name, after a dot unless `is_root`, and charges the bytes of the whole name to the budget.
+    /// Always returns true.
     fn append(&mut self, key: &str, is_root: bool) -> Result<bool, FormatError> {
         let dot = if is_root { "" } else { "." };
         let more = key.len().saturating_add(1);
@@ -292,13 +294,13 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(None)
     }
 
-    /// Returns whether all items of the container `node` are scalars, and charges a visit of each item.
+    /// Returns whether all items of the container `node` are scalars, and charges a visit of each item to the budget.
     fn is_flat(&mut self, node: u32) -> Result<bool, FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
         Ok(self.pickle.is_flat(node))
     }
 
-    /// Checks that the keys of the dictionary `node` are unique, and charges a visit of each key.
+    /// Checks that the keys of the dictionary `node` are unique, and charges a visit of each item to the budget.
     fn check_keys(&mut self, node: u32) -> Result<(), FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
         self.pickle.check_keys(node).map_err(|error| error.about(&self.name))
@@ -309,7 +311,8 @@ impl Pickle<'_> {
     /// Checks that the keys of the dictionary `node` are unique. Two keys from the same instruction are found by their
     /// positions, without reading them: otherwise a dictionary with many references to one long key would cost quadratic time.
     pub(super) fn check_keys(&self, node: u32) -> Result<(), FormatError> {
-        let (mut places, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut places, mut texts) = (Vec::new(), Vec::new());
+        let (mut numbers, mut large) = (Vec::new(), Vec::new());
         let mut items = self.items(node);
         let mut has_others = false;
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
@@ -339,10 +342,16 @@ impl Pickle<'_> {
                     texts.try_reserve(1).map_err(|_| FormatError::memory())?;
                     texts.push((self.text(at)?, at));
                 }
-                false => {
-                    numbers.try_reserve(1).map_err(|_| FormatError::memory())?;
-                    numbers.push((self.int(at), at));
-                }
+                false => match self.int(at) {
+                    Some(number) => {
+                        numbers.try_reserve(1).map_err(|_| FormatError::memory())?;
+                        numbers.push((number, at));
+                    }
+                    None => {
+                        large.try_reserve(1).map_err(|_| FormatError::memory())?;
+                        large.push((self.large_integer(at)?, at));
+                    }
+                },
             }
         }
         sort_by(&mut texts, Ord::cmp);
@@ -352,15 +361,21 @@ impl Pickle<'_> {
             return Err(twice(*at, &Short(key)));
         }
         let number = numbers.iter().zip(numbers.iter().skip(1)).find(|(one, next)| one.0 == next.0);
-        match number {
-            Some(((Some(key), _), (_, at))) => Err(twice(*at, key)),
-            _ => Ok(()),
+        if let Some(((key, _), (_, at))) = number {
+            return Err(twice(*at, key));
+        }
+        sort_by(&mut large, Ord::cmp);
+        let large = large.iter().zip(large.iter().skip(1)).find(|(one, next)| one.0 == next.0);
+        match large {
+            Some((_, (_, at))) => Err(twice(*at, &"of more than 64 bits")),
+            None => Ok(()),
         }
     }
 }
 
 impl Pickle<'_> {
-    /// Checks that the keys of the dictionary `node` that are not texts are unique. Python considers `True`, 1 and 1.0 equal.
+    /// Checks that the keys of the dictionary `node` that are numbers, other scalars than texts, bytes or tuples are unique.
+    /// Python considers `True`, 1 and 1.0 equal.
     fn check_other_keys(&self, node: u32) -> Result<(), FormatError> {
         let (mut identities, mut places) = (Vec::new(), Vec::new());
         let mut items = self.items(node);
@@ -381,7 +396,9 @@ impl Pickle<'_> {
         }
         let mut items = self.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
-            if self.is_scalar(key) && !matches!(key, Pickled::Text(_)) {
+            // Integers of more than 64 bits are no scalars, but may be equal to a float or a NumPy scalar.
+            let is_compared = self.is_scalar(key) || matches!(key, Pickled::Int(_));
+            if is_compared && !matches!(key, Pickled::Text(_)) {
                 identities.try_reserve(1).map_err(|_| FormatError::memory())?;
                 identities.push(self.identity(key)?);
             }
@@ -393,7 +410,7 @@ impl Pickle<'_> {
         self.check_keys_of_tuples(node)
     }
 
-    /// Checks that the keys of the dictionary `node` that are tuples and have a spelling are unique.
+    /// Checks that the keys of the dictionary `node` that are tuples with a spelling in names are unique.
     fn check_keys_of_tuples(&self, node: u32) -> Result<(), FormatError> {
         let mut tuples = Vec::new();
         let mut items = self.items(node);
@@ -492,7 +509,7 @@ impl Pickle<'_> {
         }))
     }
 
-    /// Returns the kind of `value`, which is left out, for the note: the name of its class, or a phrase.
+    /// Returns the kind of `value`, a value that is left out, for the note: the name of its class, or a phrase.
     fn kind(&self, value: Pickled) -> KindOf<'_> {
         match value {
             Pickled::Object(node) => {
@@ -567,12 +584,14 @@ fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The identity of a scalar: two scalars have the same identity if Python considers them equal.
+/// The identity of a scalar or long integer: two values have the same identity if Python considers them equal.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identity<'p> {
     None,
     Int(i64),
-    /// The bits of a float whose value is not a 64-bit integer.
+    /// An integer that does not fit into 64 bits with a sign, or a float with such a value.
+    Large(LargeInteger<'p>),
+    /// The bits of a float that is not an integer.
     Float(u64),
     /// The position of the instruction that makes this NaN.
     Nan(u32),
@@ -580,24 +599,45 @@ enum Identity<'p> {
     Bytes(&'p [u8]),
     /// Bytes that this text spells in Latin-1.
     Latin1(&'p [u8]),
-    Unsigned(u64),
     Dtype(&'static str),
     Device(&'p [u8], Option<u64>),
 }
 
 /// Returns the identity of `float`, which the instruction at position `at` makes.
-fn identity_of_float<'p>(float: f64, at: u32) -> Identity<'p> {
-    match whole(float) {
+fn identity_of_float<'p>(float: f64, at: u32) -> Result<Identity<'p>, FormatError> {
+    Ok(match whole(float) {
         // Python's sets compare by object first, so a NaN equals itself and no other NaN.
         _ if float.is_nan() => Identity::Nan(at),
         Some(number) => Identity::Int(number),
+        // Every finite float of at least 2^63 is an integer.
+        None if float.is_finite() && float.abs() >= 9_223_372_036_854_775_808.0 => {
+            Identity::Large(large_integer_of_float(float)?)
+        }
         None => Identity::Float(float.to_bits()),
-    }
+    })
+}
+
+/// Returns the value of `float` as an integer. The value must be finite, and at least 2^63 or less than -2^63.
+fn large_integer_of_float<'p>(float: f64) -> Result<LargeInteger<'p>, FormatError> {
+    let bits = float.to_bits();
+    // The absolute value is `mantissa` times 2 to the power of `exponent`, since the exponent field is biased by 1023 and the
+    // mantissa has 52 fraction bits.
+    let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
+    let exponent = ((bits >> 52) & 0x7ff).saturating_sub(1023 + 52);
+    let zeros = usize::try_from(exponent / 8).unwrap_or_default();
+    let shift = u32::try_from(exponent % 8).unwrap_or_default();
+    let shifted = u128::from(mantissa).wrapping_shl(shift);
+    let mut bytes = Vec::new();
+    bytes.try_reserve(zeros.saturating_add(16)).map_err(|_| FormatError::memory())?;
+    bytes.resize(zeros, 0);
+    bytes.extend_from_slice(&shifted.to_le_bytes());
+    Ok(LargeInteger::of_magnitude(float.is_sign_negative(), bytes))
 }
 
 /// Returns the value of `float` as an integer, or `None` if the value is not a 64-bit integer.
 fn whole(float: f64) -> Option<i64> {
-    copied(float).ok().filter(|_| float.abs() < 9_223_372_036_854_775_808.0)?.parse().ok()
+    const LEAST: f64 = -9_223_372_036_854_775_808.0;
+    copied(float).ok().filter(|_| (LEAST..-LEAST).contains(&float))?.parse().ok()
 }
 
 impl Pickle<'_> {
@@ -641,20 +681,23 @@ impl Pickle<'_> {
         Ok(distinct)
     }
 
-    /// Returns the identity of a scalar. Python considers `True`, 1 and 1.0 equal.
+    /// Returns the identity of `value`, a scalar or an integer of more than 64 bits. Python considers `True`, 1 and 1.0 equal.
     fn identity(&self, value: Pickled) -> Result<Identity<'_>, FormatError> {
         Ok(match value {
             Pickled::Bool(value) => Identity::Int(value.into()),
-            Pickled::Int(at) => Identity::Int(self.int(at).unwrap_or_default()),
-            Pickled::Float(at) => identity_of_float(self.float(at), at),
+            Pickled::Int(at) => match self.int(at) {
+                Some(number) => Identity::Int(number),
+                None => Identity::Large(self.large_integer(at)?),
+            },
+            Pickled::Float(at) => identity_of_float(self.float(at), at)?,
             Pickled::Scalar(node) => match self.number(node) {
                 Some(ScalarValue::Bool(value)) => Identity::Int(value.into()),
                 Some(ScalarValue::Int(value)) => Identity::Int(value),
                 Some(ScalarValue::Unsigned(value)) => match i64::try_from(value) {
                     Ok(value) => Identity::Int(value),
-                    Err(_) => Identity::Unsigned(value),
+                    Err(_) => Identity::Large(LargeInteger::of_u64(value)?),
                 },
-                Some(ScalarValue::Float(value)) => identity_of_float(value, self.position(node)),
+                Some(ScalarValue::Float(value)) => identity_of_float(value, self.position(node))?,
                 None => Identity::None,
             },
             Pickled::Latin1(at) => Identity::Latin1(self.bytes(at)),

@@ -1,4 +1,4 @@
-//! A cursor for reading the fields of a record in order, and a window over the bytes of a file.
+//! A cursor for reading the fields of a record of a zip archive in order, and a buffer for a part of the file.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -16,6 +16,7 @@ const STEP: u64 = 4 << 10;
 /// A position in a structure of a zip archive (such as a local header), at which the next field is read.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'b> {
+    /// The bytes of the record that have not been read.
     rest: &'b [u8],
     /// The offset of the next byte in the file.
     at: u64,
@@ -37,16 +38,18 @@ impl<'b> Cursor<'b> {
         self.at
     }
 
-    /// Returns whether all bytes have been read.
+    /// Returns whether all bytes of the record have been read.
     pub(super) fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Reads the next `length` bytes.
+    /// Reads the next `length` bytes of the record. Fails if the record has fewer bytes left.
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'b [u8], FormatError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(length) else {
             let end = self.end;
-            let sentence = format_args!("the header exceeds the maximum of {end} bytes");
+            let sentence = format_args!(
+                "a record of the zip archive extends beyond offset {end}, where it must end"
+            );
             return Err(FormatError::violation_at(self.rule, sentence, self.at));
         };
         self.rest = rest;
@@ -54,12 +57,12 @@ impl<'b> Cursor<'b> {
         Ok(bytes)
     }
 
-    /// Skips `length` bytes.
+    /// Skips `length` bytes of the record. Fails if the record has fewer bytes left.
     pub(super) fn skip(&mut self, length: u64) -> Result<(), FormatError> {
         self.bytes(usize::try_from(length).unwrap_or(usize::MAX)).map(drop)
     }
 
-    /// Reads the next `N` bytes.
+    /// Reads the next `N` bytes of the record. Fails if the record has fewer bytes left.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let bytes = self.bytes(N)?.first_chunk().copied();
         bytes.ok_or_else(|| {
@@ -101,7 +104,7 @@ impl<'s> Window<'s> {
     }
 
     /// Returns a cursor over the record of `length` bytes at offset `at`, which may lie beyond the file. The record must end at
-    /// or before offset `end`, which lies within the file.
+    /// or before offset `end`, which lies within the file; a record that does not breaks `rule`.
     pub(super) fn cursor(
         &mut self,
         at: u64,
@@ -113,7 +116,7 @@ impl<'s> Window<'s> {
         Ok(Cursor::new(bytes, at.min(file), end, rule))
     }
 
-    /// Returns the bytes of the range `wanted` up to offset `end`, which lies within the file.
+    /// Returns the bytes of the file in the range `wanted`, without bytes at or beyond offset `end`, which lies within the file.
     pub(crate) fn get(&mut self, wanted: Range<u64>, end: u64) -> Result<&[u8], FormatError> {
         let until = wanted.end.min(end).max(wanted.start);
         let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
@@ -125,10 +128,13 @@ impl<'s> Window<'s> {
         }
         let place = |at: u64| usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let bytes = self.bytes.get(place(wanted.start)..place(until));
-        bytes.ok_or_else(|| FormatError::internal("bytes have not been read"))
+        bytes.ok_or_else(|| {
+            FormatError::internal("the zip reader's buffer lacks bytes that it has just read")
+        })
     }
 
-    /// Returns some bytes from offset `at` on and before offset `end`: at least one byte, unless `at` is at or beyond `end`.
+    /// Returns bytes of the file that begin at offset `at` and end at or before offset `end`: as many as are at hand, or
+    /// else up to 4 KiB. No bytes are returned if `at` is at or beyond `end`.
     pub(super) fn some(&mut self, at: u64, end: u64) -> Result<&[u8], FormatError> {
         let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
         let until = if (self.start..held).contains(&at) { held } else { at.saturating_add(STEP) };
@@ -142,6 +148,7 @@ mod tests {
 
     use super::*;
 
+    /// Checks that a window returns the bytes of the file for any range, whichever range it has buffered before.
     #[test]
     fn windows_do_not_show() {
         let bytes: Vec<u8> = (0..251).cycle().take(5_000).collect();
@@ -163,7 +170,7 @@ mod tests {
         assert_eq!(cursor.u32().unwrap(), 0x0101_0101);
         let sentence = brief(&cursor.u32().unwrap_err().into());
         assert!(
-            sentence.contains("header exceeds the maximum of 300 bytes at byte 0x68"),
+            sentence.contains("extends beyond offset 300, where it must end at byte 0x68"),
             "{sentence}"
         );
         assert_eq!(cursor.u16().unwrap(), 0x0101);

@@ -1,4 +1,4 @@
-//! Finding the directory of an archive without ambiguity.
+//! Finding the central directory of a zip archive, where all zip readers find the same directory.
 //!
 //! Zip readers search for the end record from the back. Some trust its count of members, some trust the size of the
 //! directory, and some accept data in front of the archive. All readers agree on a file whose end record is at the very
@@ -19,7 +19,7 @@ use super::Writer;
 use super::cursor::Cursor;
 use super::entry::ZipEntry;
 
-/// The length of the end record in bytes.
+/// The length in bytes of the end record, the last record of a zip archive.
 const END: u64 = 22;
 /// The length of the zip64 end record in bytes.
 const END64: u64 = 56;
@@ -43,6 +43,7 @@ pub(crate) struct Directory {
     pub(crate) range: Range<u64>,
     /// The bytes of the directory.
     bytes: Vec<u8>,
+    /// The program that is expected to have written the archive.
     writer: Writer,
 }
 
@@ -54,13 +55,13 @@ struct Claim {
     length: u64,
     /// The offset in the file at which the directory begins.
     start: u64,
-    /// The offset of the end record, at which the directory must end.
+    /// The offset in the file of the record that states these numbers. The directory must end there.
     end: u64,
 }
 
 impl Directory {
-    /// Finds and reads the directory of a file of `length` bytes. Rejects an archive in which another zip reader may find a
-    /// different directory.
+    /// Finds and reads the directory of a zip archive of `length` bytes, which `writer` is expected to have written. Rejects
+    /// an archive in which another zip reader may find a different directory.
     pub(crate) fn find(
         source: &dyn ReadAt,
         length: u64,
@@ -84,7 +85,8 @@ impl Directory {
         Ok(Self { members, range: start..end, bytes, writer })
     }
 
-    /// Returns the entries of the members, in order.
+    /// Returns the entries of the members, in the order of the directory. After an error, the iterator may return further
+    /// errors without end, so callers stop at the first one.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Result<ZipEntry<'_>, FormatError>> {
         let (Range { start, end }, writer) = (self.range.clone(), self.writer);
         let mut cursor = Cursor::new(&self.bytes, start, end, Rule::ZipDirectory);
@@ -93,13 +95,13 @@ impl Directory {
         })
     }
 
-    /// Returns the offset of `entry` from the start of the directory.
+    /// Returns the number of bytes from the start of the directory to `entry`.
     pub(crate) fn position(&self, entry: &ZipEntry<'_>) -> u32 {
         // The offset fits, because a directory has at most 64 MiB.
         u32::try_from(entry.at.saturating_sub(self.range.start)).unwrap_or(u32::MAX)
     }
 
-    /// Checks that the number of members `found` is the number in the end record.
+    /// Checks that `found`, the number of entries in the directory, is the number of members that the end record gives.
     pub(crate) fn check_count(&self, found: usize) -> Result<(), FormatError> {
         let (found, given) = (u64_from_usize(found), self.members);
         if found == given {
@@ -111,16 +113,17 @@ impl Directory {
     }
 }
 
-/// Reads the end record of a file of `length` bytes, and the zip64 end record if there is one.
+/// Reads the end record of a file of `length` bytes, and the zip64 end record if the archive has one. Returns what they
+/// state about the central directory.
 fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, FormatError> {
     let Some(at) = length.checked_sub(END) else {
         return Err(FormatError::violation_at(
             Rule::ZipEndRecord,
-            "the archive is cut off",
+            "the file is shorter than the end record of a zip archive",
             length,
         ));
     };
-    // Both end records and the locator, if they are at their expected places.
+    // These last bytes of the file hold the zip64 end record, its locator and the end record, if the archive has all of them.
     let first = at.saturating_sub(LOCATOR).saturating_sub(END64);
     let mut tail = Vec::new();
     source.append_range(first..length, &mut tail)?;
@@ -137,7 +140,8 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
     let (length, start) = (cursor.u32()?, cursor.u32()?);
     let comment = cursor.u16()?;
     if disks != [0, 0] || here != members || comment != 0 {
-        let sentence = "the archive is split into several files, or has bytes after its end";
+        let sentence =
+            "the end record says that the archive is split into several files, or has a comment";
         let error = FormatError::violation_at(Rule::ZipEndRecord, sentence, at);
         return Err(error.advising(WRITER));
     }
@@ -157,7 +161,8 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
 }
 
 /// Returns the error for a file of `length` bytes whose last bytes, `tail`, do not end with an end record. If an end record
-/// lies further ahead, bytes were appended; otherwise, the archive was cut.
+/// lies before the last 22 bytes of `tail`, the error says that bytes follow the archive; otherwise, that the end record is
+/// missing.
 #[cold]
 fn no_end_record(tail: &[u8], length: u64) -> FormatError {
     let signature = END_SIGNATURE.to_le_bytes();
@@ -175,7 +180,7 @@ fn no_end_record(tail: &[u8], length: u64) -> FormatError {
     }
 }
 
-/// Reads the zip64 end record.
+/// Reads the zip64 end record at `cursor`, and returns what it states about the central directory.
 fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
     let at = cursor.at();
     let (signature, rest) = (cursor.u32()?, cursor.u64()?);
@@ -186,14 +191,14 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
     // The length field counts neither the signature nor itself.
     let whole = rest.checked_add(12) == Some(END64);
     if signature != END64_SIGNATURE || !whole || disks != [0, 0] || here != members {
-        let sentence = "invalid end record of the archive";
+        let sentence = "the zip64 end record of the archive is invalid";
         return Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, at));
     }
     Ok(Claim { members, length, start, end: at })
 }
 
-/// Checks that each field of the end record, `small`, is equal to the field of the zip64 end record, `large`, or refers to it
-/// by its largest value. Returns `large`.
+/// Checks that each number in the end record, `small`, is equal to the number in the zip64 end record, `large`, or has the
+/// largest value of its field, which refers readers to `large`. Returns `large`.
 fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, FormatError> {
     let pairs: [(u64, u64, u64); 3] = [
         (small.members, large.members, u16::MAX.into()),
@@ -201,7 +206,8 @@ fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, FormatErr
         (small.start, large.start, u32::MAX.into()),
     ];
     let same = pairs.iter().all(|(small, large, full)| small == large || small == full);
-    // Some readers use the zip64 record only if a field of the end record refers to it, so an unneeded one is ambiguous.
+    // Some readers use the zip64 end record only if a field of the end record refers to it, so without such a field readers may
+    // differ.
     let needed = writer == Writer::Torch || pairs.iter().any(|(small, _, full)| small == full);
     if same && needed {
         return Ok(large);

@@ -1,5 +1,5 @@
-//! The descriptions of a member: its entry in the directory, its local header, and an optional data descriptor after its data.
-//! All of them are read and must agree.
+//! The three descriptions of a member: its entry in the directory, its local header, and an optional data descriptor after
+//! its data. All three are read and must agree.
 
 use crate::formats::error::FormatError;
 use crate::formats::rules::Rule;
@@ -16,11 +16,11 @@ const DIRECTORY: u32 = 0x0201_4b50;
 const LOCAL: u32 = 0x0403_4b50;
 /// The signature of a data descriptor.
 const DESCRIPTOR: u32 = 0x0807_4b50;
-/// The flags that are allowed: two hints about the compression, [`BEHIND`] and [`UTF8`].
+/// The bits of all flags that are allowed: two hints about the compression, [`BEHIND`] and [`UTF8`].
 const FLAGS: u16 = 0b1000_0000_1110;
 /// The flag for an encrypted member.
 const ENCRYPTED: u16 = 1;
-/// The flag for a data descriptor after the data.
+/// The flag for a member whose data is followed by a data descriptor.
 const BEHIND: u16 = 1 << 3;
 /// The flag for a name in UTF-8.
 const UTF8: u16 = 1 << 11;
@@ -28,21 +28,21 @@ const UTF8: u16 = 1 << 11;
 const STORED: u16 = 0;
 /// The compression method of deflated members.
 const DEFLATED: u16 = 8;
-/// The version of zip that 64-bit fields need: 4.5. It is the highest allowed version.
+/// The version of zip that 64-bit fields need, times 10: 4.5. It is the highest allowed version.
 const VERSION64: u16 = 45;
-/// The value of a 32-bit field whose number is in a 64-bit field.
+/// The value of a 32-bit field whose number is in the zip64 extra field instead.
 const LARGE: u32 = u32::MAX;
-/// The internal attribute for a text member, which does not change the bytes. The other internal attribute says that each
-/// record begins with its length.
+/// The only allowed bit of the internal attributes: the member is a text. It does not change the bytes. The other bit of the zip
+/// specification says that each record in the member begins with its length.
 const TEXT: u16 = 1;
 /// The external attributes of entries that are no regular files: a volume label, a directory, a device, a Windows link. Readers
 /// skip such a member, or make a folder or link of it, even if the entry claims to come from Unix.
 const NO_FILE: u32 = 0x08 | 0x10 | 0x40 | 0x400;
 /// The bit in the external attributes of an entry that marks the member as a folder.
 const DIRECTORY_BIT: u32 = 0x10;
-/// The Unix file types in the upper half of the external attributes, which may also be unset (0): a regular file, and a
-/// directory.
+/// The file type of a regular file in Unix, in the upper four bits of the external attributes. The bits may also be unset (0).
 const REGULAR_KIND: u32 = 8;
+/// The file type of a directory in Unix, in the upper four bits of the external attributes. The bits may also be unset (0).
 const FOLDER_KIND: u32 = 4;
 /// The last byte of the name of a folder.
 const FOLDER: &[u8] = b"/";
@@ -51,10 +51,11 @@ const FIXED: u64 = 30;
 /// The length in bytes of the longest data descriptor.
 const BEHIND_MOST: u64 = 24;
 
-/// The fields that are both in the directory and in the local header.
+/// The fields of a member that are both in its entry in the directory and in its local header.
 struct MemberHeader {
-    /// The version of zip that a reader needs.
+    /// The version of zip that a reader needs, times 10.
     version: u16,
+    /// The general purpose bit flags.
     flags: u16,
     /// The compression method.
     method: u16,
@@ -93,8 +94,9 @@ impl MemberHeader {
 pub(crate) struct ZipEntry<'d> {
     /// The offset of the entry in the file.
     pub(crate) at: u64,
+    /// The fields that must agree with those of the local header.
     header: MemberHeader,
-    /// Whether the entry has 64-bit fields.
+    /// Whether the entry has a zip64 extra field.
     has_large: bool,
     /// The name of the member.
     pub(crate) name: &'d str,
@@ -109,15 +111,16 @@ pub(crate) struct ZipEntry<'d> {
 
 /// A member that has been located in the file.
 pub(crate) struct LocatedMember {
+    /// The data of the member.
     pub(crate) member: Member,
-    /// The offset at which the local header begins.
+    /// The offset in the file at which the local header begins.
     pub(crate) start: u64,
-    /// The offset at which the data or the data descriptor ends.
+    /// The offset in the file at which the data descriptor ends, or the data if the member has no data descriptor.
     pub(crate) end: u64,
 }
 
 impl<'d> ZipEntry<'d> {
-    /// Reads the next entry of the directory.
+    /// Reads the entry of the directory at `cursor`. `writer` decides which constructs are allowed.
     pub(super) fn read(cursor: &mut Cursor<'d>, writer: Writer) -> Result<Self, FormatError> {
         let at = cursor.at();
         if cursor.u32()? != DIRECTORY {
@@ -159,7 +162,8 @@ impl<'d> ZipEntry<'d> {
         let has_large = extra.large.is_some();
         let numbers = extra.large.unwrap_or_default().iter();
         let mut numbers = numbers.map(|number| u64::from_le_bytes(*number));
-        // The extra field has a 64-bit number for each 32-bit field that is full, in this order.
+        // The zip64 extra field has a 64-bit number for each 32-bit field with its largest value, in the order size, packed
+        // size, offset.
         let mut number =
             |small: u32| if small == LARGE { numbers.next() } else { Some(small.into()) };
         let all = (number(header.size), number(header.packed), number(start), numbers.next());
@@ -171,12 +175,13 @@ impl<'d> ZipEntry<'d> {
         Ok(Self { at, header, has_large, name, writer, start, packed, size })
     }
 
-    /// Returns whether the member is a folder.
+    /// Returns whether the member is a folder: whether its name ends with a slash.
     pub(crate) fn is_folder(&self) -> bool {
         self.name.as_bytes().ends_with(FOLDER)
     }
 
-    /// Returns the number of bytes to which the member decompresses, or `None` if the member is not compressed.
+    /// Returns the number of bytes to which the member decompresses according to the directory, or `None` if the member is
+    /// not compressed.
     pub(crate) fn decompressed(&self) -> Option<u64> {
         (self.header.method == DEFLATED).then_some(self.size)
     }
@@ -258,8 +263,8 @@ impl<'d> ZipEntry<'d> {
     }
 
     /// Returns the size and packed size in a local header that PyTorch wrote, or `None` if the header contradicts itself.
-    /// PyTorch writes zeros, since the sizes are in the data descriptor. Its extra field may have the 64-bit size, a packed
-    /// size of 0, and the offset of the member.
+    /// PyTorch writes zeros as sizes, since the data descriptor has the sizes. `large` are the 64-bit numbers of the
+    /// header's zip64 extra field: the size, a packed size of 0, and the offset of the member, or some of these.
     fn padded_sizes(&self, header: &MemberHeader, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
         let (sizes, place) = match *large.unwrap_or_default() {
             [] => return local_sizes(header, large, false),
@@ -282,8 +287,9 @@ impl<'d> ZipEntry<'d> {
         local_sizes(header, sizes.as_ref().map(<[_; 2]>::as_slice), is_behind)
     }
 
-    /// Returns the length of the data descriptor at the start of `bytes`, or `None` if it does not agree with the directory. A
-    /// data descriptor has an optional signature, the checksum, and both sizes in 64 bits if `is_large`, and else in 32 bits.
+    /// Returns the length in bytes of the data descriptor at the start of `bytes`, or `None` if the descriptor does not
+    /// agree with the directory. A data descriptor has an optional signature, the checksum, and both sizes, in 64 bits each
+    /// if `is_large` and in 32 bits otherwise.
     fn descriptor(&self, bytes: &[u8], is_large: bool) -> Option<u64> {
         let length = if is_large { 8 } else { 4 };
         let after_sizes = |bytes: &[u8]| {
@@ -298,7 +304,8 @@ impl<'d> ZipEntry<'d> {
 }
 
 /// Returns the size and packed size in a local header, or `None` if the header contradicts itself. `large` are the 64-bit
-/// numbers of its extra field, and `may_be_zero` says that a 32-bit field may be 0 if there is a 64-bit number.
+/// numbers of the header's zip64 extra field, and `may_be_zero` says that a 32-bit field may be 0 if the extra field has its
+/// number.
 fn local_sizes(
     header: &MemberHeader,
     large: Option<&[[u8; 8]]>,
@@ -309,7 +316,7 @@ fn local_sizes(
         None => (small.0 != LARGE && small.1 != LARGE).then(|| (small.0.into(), small.1.into())),
         Some(&[size, packed]) => {
             let (size, packed) = (u64::from_le_bytes(size), u64::from_le_bytes(packed));
-            // Python before 3.11.4 writes the sizes in both fields.
+            // Python before 3.11.4 writes the sizes in the 32-bit fields and in the zip64 extra field.
             let agree = |small: u32, large: u64| {
                 small == LARGE || u64::from(small) == large || small == 0 && may_be_zero
             };
@@ -319,15 +326,16 @@ fn local_sizes(
     }
 }
 
-/// Checks that all zip readers read the member in the same way, and returns its name.
-/// `is_of_one_size` says that the size and packed size are equal.
+/// Checks that a member with the fields `header` and the name `name` is not encrypted, needs no other features of zip than
+/// zten reads, and has a name that all zip readers decode in the same way. Returns the name as text. `is_of_one_size` says
+/// that the size and the packed size are equal.
 fn validate<'d>(
     header: &MemberHeader,
     name: &'d [u8],
     is_of_one_size: bool,
 ) -> Result<&'d str, FormatError> {
     let MemberHeader { version, flags, method, .. } = *header;
-    // Without the flag, zip readers decode names with different code pages.
+    // Without the flag for UTF-8, zip readers decode names that are not ASCII with different code pages.
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
     let (rule, sentence) = match (method, text) {
         _ if flags & ENCRYPTED != 0 => (Rule::ZipEncrypted, "is encrypted"),

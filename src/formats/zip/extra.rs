@@ -1,4 +1,4 @@
-//! The extra fields of a member. Each has an id, a length, and data of this length.
+//! The extra fields in the header of a member. Each extra field has an id, a length, and data of this length.
 
 use crate::finding::counted;
 use crate::formats::error::FormatError;
@@ -7,7 +7,7 @@ use crate::num::u64_from_usize;
 
 use super::Writer;
 
-/// The id of the field with 64-bit numbers.
+/// The id of the zip64 extra field, which has 64-bit numbers.
 const LARGE: u16 = 1;
 /// The ids of fields with the times and owner of a file, and their allowed lengths. These fields do not affect tensors, so they
 /// are ignored.
@@ -19,7 +19,7 @@ const OF_FILES: [(u16, &[usize]); 3] = [
     (0x000a, &[32]),
 ];
 
-/// The id of the field by which PyTorch aligns members, and the byte that fills this field.
+/// The id of the extra field with which PyTorch pads the header of a member to align its data, and the byte that fills this field.
 const PADDING: (u16, u8) = (0x4246, b'Z');
 
 /// The extra fields that affect the content of a member.
@@ -31,7 +31,8 @@ pub(super) struct Extra<'b> {
 }
 
 impl<'b> Extra<'b> {
-    /// Parses all fields in `bytes`, and rejects unknown fields, since they could change the content.
+    /// Parses all extra fields in `bytes`. Rejects a field that `writer` does not write, since it could change the content
+    /// of the member.
     pub(super) fn parse(mut bytes: &'b [u8], writer: Writer) -> Result<Self, FormatError> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
@@ -60,7 +61,7 @@ impl<'b> Extra<'b> {
     }
 }
 
-/// Splits the first field off `bytes`. Returns its id, its data and the bytes after it, or `None` if `bytes` ends within the
+/// Splits the first extra field off `bytes`. Returns its id, its data and the bytes after it, or `None` if `bytes` ends within the
 /// field.
 fn next(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let (id, rest) = bytes.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Reading and decompressing the first bytes of a member.
+//! Reading and decompressing the content of a member of a zip archive: its first bytes, or all of them.
 
 use alloc::vec::Vec;
 
@@ -24,7 +24,7 @@ const FIRST: usize = 256;
 /// The location and encoding of a member's content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    /// The offset of the data in the file.
+    /// The offset in the file at which the member's data begins.
     pub(crate) start: u64,
     /// The length in bytes of the member's data as stored in the file, compressed or not.
     pub(crate) packed: u64,
@@ -32,11 +32,13 @@ pub(crate) struct Member {
     pub(crate) size: u64,
     /// The CRC-32 of the uncompressed content; `None` if it is not checked.
     pub(crate) crc: Option<u32>,
+    /// Whether the data is compressed with deflate.
     pub(crate) is_deflated: bool,
 }
 
 impl Member {
-    /// Returns the whole member as a component of bytes whose data begins at `offset`.
+    /// Returns a component of bytes that is the whole content of the member. `offset` is the offset in the file at which the
+    /// data begins.
     pub(crate) fn component(&self, offset: u64) -> RawComponent<'static> {
         RawComponent {
             decoded_length: Some(self.size),
@@ -65,7 +67,8 @@ pub(crate) fn read_whole(member: Member, window: &mut Window<'_>) -> Result<Vec<
     }
 }
 
-/// Converts the error of reading the whole member whose data begins at offset `start` of the file.
+/// Converts `error`, which occurred while a whole member was read, to the error of a reader of zip archives. Damage and
+/// exceeded limits get the offset `start`, at which the data of the member begins in the file.
 pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     let rules = [Rule::ZipDeflate, Rule::ZipLength, Rule::ZipCrc];
     let broken = rules.iter().find(|rule| error.rule() == Some(rule.row().id()));
@@ -78,14 +81,17 @@ pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     }
 }
 
-/// A reader that decompresses the first bytes of a member's content.
+/// A reader of the content of a member, from its first byte on, which decompresses the content if necessary.
 pub(crate) struct Content<'m, 's> {
+    /// The member that is read.
     member: Member,
+    /// The buffer through which the file is read.
     window: &'m mut Window<'s>,
     /// The decoder of a compressed member: a vector of one item, because a decoder takes 10 KiB and belongs on the heap.
     decoder: &'m mut Vec<DecompressorOxide>,
     /// The offset in the file of the next compressed byte.
     at: u64,
+    /// Whether the decoder has reached the end of the compressed data.
     has_ended: bool,
 }
 
@@ -105,7 +111,7 @@ impl<'m, 's> Content<'m, 's> {
         Ok(Self { member, window, decoder, at: member.start, has_ended: false })
     }
 
-    /// Reads more bytes until `read`, the content so far, is `length` bytes long or the member ends.
+    /// Appends bytes to `read`, the content that has been read so far, until it is `length` bytes long or the member ends.
     pub(crate) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let size = usize::try_from(self.member.size).unwrap_or(usize::MAX);
         let length = length.min(size);
@@ -121,7 +127,7 @@ impl<'m, 's> Content<'m, 's> {
         Ok(())
     }
 
-    /// Returns the error of a member whose data breaks `rule`.
+    /// Returns the error for a member whose data breaks `rule`.
     fn damaged(&self, rule: Rule) -> FormatError {
         FormatError::violation_at(rule, rule.row().broken(), self.member.start)
     }
@@ -145,14 +151,17 @@ impl<'m, 's> Content<'m, 's> {
         Ok(())
     }
 
-    /// Decompresses more bytes until `read`, the content so far, is `length` bytes long.
+    /// Appends decompressed bytes to `read`, the content that has been read so far, until it is `length` bytes long.
+    ///
+    /// # Errors
+    /// `zip-deflate` if the data cannot be decompressed; `zip-length` if it ends before.
     fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let Member { start, packed, .. } = self.member;
         let damaged = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), start);
         let end = start.saturating_add(packed);
         let decoder = self.decoder.first_mut();
         let decoder =
-            decoder.ok_or_else(|| FormatError::internal("nothing decompresses a member"))?;
+            decoder.ok_or_else(|| FormatError::internal("a compressed member has no decoder"))?;
         let mut filled = read.len();
         while filled < length && !self.has_ended {
             if filled == read.len() {

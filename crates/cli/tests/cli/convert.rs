@@ -348,7 +348,7 @@ fn blocks_of_every_type() {
                 succeeded(zten(check.chain([out.to_str().unwrap()])));
                 continue;
             }
-            assert!(status == Some(2) && why.contains("2 has no profile for blocks of "), "{why}");
+            assert!(status == Some(2) && why.contains("2 of zTensor has no layout for "), "{why}");
             assert!(options.iter().any(|option| option.contains('2')), "{options:?}: {why}");
             let (_, name) = why.trim_end().rsplit_once("blocks of ").unwrap();
             rejected.push(name.to_owned());

@@ -8,17 +8,17 @@ use flate2::{Compression, Crc, write::DeflateEncoder};
 
 use crate::formats::tests::npy;
 
-/// A member, and the two records that describe it.
+/// A member of a zip archive: its data, and the fields of its local header and of its entry in the directory.
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) packed: Vec<u8>,
     pub(super) local: SharedFields,
     pub(super) central: SharedFields,
-    /// Bytes between the member and the next one: a data descriptor, or garbage.
+    /// Bytes between the data of the member and the next member: a data descriptor, or other bytes.
     pub(super) behind: Vec<u8>,
     pub(super) comment: Vec<u8>,
     pub(super) disk: u16,
-    /// The offset in the directory, if it is not the true one.
+    /// The offset of the member that the directory gives; `None` for the true offset.
     pub(super) start: Option<u32>,
 }
 
