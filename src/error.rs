@@ -61,7 +61,7 @@ pub enum Misuse with fn sentence -> &'static str {
     /// The caller did not give exactly the parts (components) that the layout of a tensor requires: one is missing, unknown,
     /// or given twice.
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
-    /// The call is not possible while an object is being written: its last component has not been written.
+    /// The call is not possible while an object is open, which was begun and has not ended.
     Unfinished = "an object was begun and has not ended",
     /// The file cannot be appended to: it is a 0.1 file, a data shard or a file in canonical form.
     Append = "a file of generation 0.1, a data shard or a file in canonical form cannot be appended to",
