@@ -27,7 +27,7 @@ pub enum Misuse with fn sentence -> &'static str {
     Supply = "the number of bytes is not the requested or declared number",
     /// The given data is shorter than the file was, and does not hold the component.
     Size = "the given data is shorter than the component",
-    /// The elements do not have the requested type.
+    /// The elements of the component do not have the type that the caller requested.
     Type = "the elements do not have the requested type",
     /// The bytes are not aligned for the type; the unaligned elements can be read.
     Alignment = "the bytes are not aligned for native elements",
@@ -96,7 +96,7 @@ pub enum ErrorKind {
     Invalid(&'static Row),
     /// The file may be valid, but this reader does not support it.
     Unsupported(&'static Row),
-    /// The file exceeds a limit.
+    /// The file exceeds a limit of the caller or of this library.
     Limit(&'static Row),
     /// The file is valid, but a known loader may fail on it, or zten did not read some of its content. Only a
     /// [`Finding`](crate::Finding) is of this kind.
@@ -239,12 +239,14 @@ impl Location {
         Self { component: component.unwrap_or(Self::NONE), ..self }
     }
 
-    /// Returns the ordinal of the object, in manifest order.
+    /// Returns the ordinal of the object that the error is in, counted from 0 in the order of the manifest; `None` if the
+    /// error is in no object.
     pub fn object(&self) -> Option<u32> {
         (self.object != Self::NONE).then_some(self.object)
     }
 
-    /// Returns the ordinal of the component within the object, in manifest order.
+    /// Returns the ordinal within the object of the component that the error is in, counted from 0 in the order of the
+    /// manifest; `None` if the error is in no component.
     pub fn component(&self) -> Option<u32> {
         (self.component != Self::NONE).then_some(self.component)
     }
@@ -272,7 +274,7 @@ const BYTES: u32 = 48;
 pub(crate) struct Described(u32);
 
 impl Described {
-    /// The byte that stands for an unknown logical type.
+    /// The value of the third byte for an unknown logical type.
     const UNKNOWN: u8 = u8::MAX;
 
     pub(crate) fn new(storage: StorageType, logical: Option<LogicalType>, unknown: bool) -> Self {

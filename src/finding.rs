@@ -21,10 +21,10 @@ use crate::rules::{Class, Generation, Row, Scope};
 
 pub use clause::clause_of;
 
-/// The verdict on a file.
+/// The verdict on a file: the outcome of checking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The file keeps every rule.
+    /// The file keeps every rule, as far as the caller asked to check.
     Valid,
     /// The manifest keeps every rule. The data was not read, so it may break a rule.
     ManifestValid,
@@ -34,7 +34,7 @@ pub enum Verdict {
     Tolerated,
     /// The file may be valid, but zten does not support it.
     Unsupported,
-    /// The file exceeds a limit.
+    /// The file exceeds a limit of the caller or of zten, so not all of it was checked.
     Limit,
     /// The file could not be checked for a reason that is not in the file, such as a read error or a lack of memory.
     Error,

@@ -53,23 +53,24 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scope {
-    /// Every generation.
+    /// The rule holds for every generation.
     All,
-    /// `ZTEN0001` files.
+    /// The rule holds for generation 0.1: `ZTEN0001` files.
     V0,
-    /// `ZTEN1000` files.
+    /// The rule holds for generations 1.1 and 1.2: `ZTEN1000` files.
     V1,
-    /// `ZTEN1000` files whose minor version is 2 or more.
+    /// The rule holds for generation 1.2: `ZTEN1000` files whose minor version is 2 or more.
     V1From2,
-    /// `ZTEN0001` and `ZTEN1000` files.
+    /// The rule holds for generations 0.1, 1.1 and 1.2: `ZTEN0001` and `ZTEN1000` files.
     UpTo1,
-    /// `ZTEN1000` files and those of generation 2.
+    /// The rule holds for generations 1.1, 1.2 and 2.
     From1,
-    /// `ZTEN1000` files whose minor version is 2 or more, and files of generation 2.
+    /// The rule holds for generations 1.2 and 2.
     From1_2,
-    /// Files of generation 2.
+    /// The rule holds for generation 2.
     V2,
-    /// Files of other formats than zTensor, which the text names. No rule in this catalog has this scope.
+    /// The rule holds for files of other formats than zTensor, which the text names. No rule in the catalog of zTensor has
+    /// this scope.
     Other(&'static str),
 }
 
@@ -103,7 +104,7 @@ pub struct Texts {
     pub holds: &'static str,
     /// A sentence that says what a file does that breaks the rule. Messages have the number that was found in place of `{}`.
     pub broken: &'static str,
-    /// The source of the rule.
+    /// The document or the reason that makes the rule a rule.
     pub source: Source,
     /// The generations or formats that the rule holds for.
     pub scope: Scope,

@@ -113,7 +113,7 @@ pub(crate) fn data_end(
     })
 }
 
-/// A GGUF file whose header is being read.
+/// A GGUF file whose header is being read from a source, and the options for opening it.
 struct File<'f> {
     source: &'f dyn ReadAt,
     length: u64,
