@@ -347,7 +347,9 @@ pub struct Component<'a> {
     pub(super) record: &'a ComponentRecord,
     /// The record of the object that the component belongs to.
     pub(super) owner: &'a ObjectRecord,
+    /// The ordinal of this object in the manifest.
     pub(super) object: u32,
+    /// The ordinal of the component in its object.
     pub(super) ordinal: u32,
 }
 
