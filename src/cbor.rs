@@ -39,7 +39,7 @@ pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 pub(crate) struct BytesLeft(u32);
 
 impl BytesLeft {
-    /// The end of the manifest.
+    /// The position at the end of the manifest.
     pub(crate) const END: Self = Self(0);
 
     #[inline]
@@ -261,7 +261,7 @@ pub(crate) mod major {
 
 /// The initial byte of a simple value whose number is in a second byte.
 const SIMPLE: u8 = 0xf8;
-/// The initial byte that ends an indefinite-length item.
+/// The byte that ends an array, map or string of indefinite length.
 pub(crate) const BREAK: u8 = 0xff;
 
 /// The head of an item: major type, additional information and argument.

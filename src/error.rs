@@ -1,4 +1,4 @@
-//! Errors: which rule a file breaks, at which byte, in which object.
+//! The error types of the library: which rule a file breaks, at which byte and in which object, or which call was wrong.
 
 mod full;
 #[cfg(not(feature = "std"))]
@@ -15,19 +15,19 @@ pub(crate) use full::Named;
 pub(crate) use full::text;
 
 enum_all! {
-/// A wrong call. The file is not to blame.
+/// A mistake in a call of this library, such as a wrong type or an unknown name. The file is not to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misuse with fn sentence -> &'static str {
     /// No limit has the given name, or the limit cannot have the given value.
     Limit = "unknown limit, or invalid value of the limit",
-    /// No tolerance has that name.
+    /// No tolerance has the given name.
     Tolerance = "unknown tolerance",
     /// The number of given bytes is not the requested or declared number.
     Supply = "the number of bytes is not the requested or declared number",
     /// The given data is shorter than the file was, and does not hold the component.
     Size = "the given data is shorter than the component",
-    /// The elements do not have the requested type.
+    /// The elements of the component do not have the type that the caller requested.
     Type = "the elements do not have the requested type",
     /// The bytes are not aligned for the type; the unaligned elements can be read.
     Alignment = "the bytes are not aligned for native elements",
@@ -48,27 +48,30 @@ pub enum Misuse with fn sentence -> &'static str {
     /// The attributes of a quantized object are missing or unknown, or a component does not match them and the shape.
     /// No rule checks these attributes when the file is opened.
     Quantization = "the quantization is unknown, or does not match the components",
-    /// The slice is out of range.
+    /// The requested slice is out of range for the tensor.
     Slice = "the slice is out of range",
-    /// The buffer has another length than the data.
+    /// The buffer of the caller has another length than the data that was to be read into it.
     Buffer = "the buffer has another length than the data",
     /// The value cannot be written as attributes, or the attributes cannot be read as the requested type.
     Attributes = "the value cannot be written as attributes, or the attributes do not have the requested type",
-    /// The bytes are more or fewer than were declared.
+    /// More or fewer bytes were written for a component than were declared.
     Length = "the bytes are more or fewer than were declared",
-    /// Components, or in canonical form objects, come in the wrong order.
+    /// Components, or in canonical form objects, were written in the wrong order.
     Order = "components or objects come in the wrong order",
-    /// A part of the layout is missing, unknown, or given twice.
+    /// The caller did not give exactly the parts (components) that the layout of a tensor requires: one is missing, unknown,
+    /// or given twice.
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
-    /// An object was begun and has not ended.
+    /// The call is not possible while an object is open, which was begun and has not ended.
     Unfinished = "an object was begun and has not ended",
     /// The file cannot be appended to: it is a 0.1 file, a data shard or a file in canonical form.
     Append = "a file of generation 0.1, a data shard or a file in canonical form cannot be appended to",
-    /// The level of compression does not exist.
+    /// The compression level is not one of 1 to 5.
     Level = "invalid compression level: expected 1 to 5",
-    /// The bytes do not have the declared digest, or, in canonical form, were written before without the declaration.
+    /// The bytes of a component do not have the digest that the caller declared. Or, in canonical form, equal bytes were
+    /// written before, which the caller must declare.
     Announced = "the bytes do not have the declared digest, or have been written before",
-    /// The generation cannot be written, or does not have the requested digest or alignment.
+    /// The settings of a writer contradict each other: the generation cannot be written, or does not have the requested
+    /// digest or alignment.
     Settings = "the generation cannot be written, or does not have the requested digest or alignment",
     /// Files of 1.2 and files in canonical form have no shards. A canonical form with shards would not be the only form
     /// of a content.
@@ -93,12 +96,12 @@ pub enum ErrorKind {
     Invalid(&'static Row),
     /// The file may be valid, but this reader does not support it.
     Unsupported(&'static Row),
-    /// The file exceeds a limit.
+    /// The file exceeds a limit of the caller or of this library.
     Limit(&'static Row),
     /// The file is valid, but a known loader may fail on it, or zten did not read some of its content. Only a
     /// [`Finding`](crate::Finding) is of this kind.
     Note(&'static Row),
-    /// The call was wrong.
+    /// A call of this library was wrong.
     Misuse(Misuse),
     /// The bytes of the file could not be read: [`source`](core::error::Error::source) says why.
     Read,
@@ -230,18 +233,20 @@ impl Location {
         Self { object: own(object), component: own(component) }
     }
 
-    /// Returns the location of `component` in the same object.
+    /// Returns this location with the same object and the component `component`.
     #[inline]
     pub(crate) fn in_component(self, component: Option<u32>) -> Self {
         Self { component: component.unwrap_or(Self::NONE), ..self }
     }
 
-    /// Returns the ordinal of the object, in manifest order.
+    /// Returns the ordinal of the object that the error is in, counted from 0 in the order of the manifest; `None` if the
+    /// error is in no object.
     pub fn object(&self) -> Option<u32> {
         (self.object != Self::NONE).then_some(self.object)
     }
 
-    /// Returns the ordinal of the component within the object, in manifest order.
+    /// Returns the ordinal within the object of the component that the error is in, counted from 0 in the order of the
+    /// manifest; `None` if the error is in no component.
     pub fn component(&self) -> Option<u32> {
         (self.component != Self::NONE).then_some(self.component)
     }
@@ -260,7 +265,7 @@ impl fmt::Debug for Location {
     }
 }
 
-/// The number of bits for a byte count that is packed with an element type: enough for 256 TiB.
+/// The number of bits of a count of bytes that [`Described::beside`] packs with an element type: enough for 256 TiB.
 const BYTES: u32 = 48;
 
 /// An element type packed into 32 bits: a byte 1, the storage type, the logical type plus 1 (0 if there is none), and a
@@ -269,7 +274,7 @@ const BYTES: u32 = 48;
 pub(crate) struct Described(u32);
 
 impl Described {
-    /// The byte that stands for an unknown logical type.
+    /// The value of the third byte for an unknown logical type.
     const UNKNOWN: u8 = u8::MAX;
 
     pub(crate) fn new(storage: StorageType, logical: Option<LogicalType>, unknown: bool) -> Self {
@@ -300,8 +305,8 @@ impl Described {
         }
     }
 
-    /// Returns the name of the type, and a text that must follow the name in a sentence. Returns `None` if this value
-    /// stands for no type.
+    /// Returns the name of the type, and the words to write after the name and the noun, such as " of an unknown type".
+    /// Returns `None` if this value stands for no type.
     fn name(self) -> Option<(&'static str, &'static str)> {
         let [1, storage, logical, _] = self.0.to_be_bytes() else { return None };
         let storage = StorageType::LIST.get(usize::from(storage))?;
@@ -330,7 +335,7 @@ impl BareError {
         Self { offset: offset.into(), ..Self::unplaced(kind.into()) }
     }
 
-    /// Creates an error without an offset: it lies in decoded content, or not in a file at all.
+    /// Creates an error without an offset, because it is in decoded content, or not in a file at all.
     #[cold]
     pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
         Self::unplaced(kind.into())
@@ -354,13 +359,13 @@ impl BareError {
     /// 0.
     const PENDING: u64 = 1;
 
-    /// Creates the error of an invariant of this library that does not hold.
+    /// Creates the error for an invariant of this library that does not hold.
     pub(crate) const fn internal() -> Self {
         Self::unplaced(ErrorKind::Internal)
     }
 
-    /// Creates an error without an offset. Not marked `#[cold]`, because callers create it before they know that they need
-    /// it.
+    /// Creates an error of the kind `kind` without an offset or a location. Not marked `#[cold]`, because callers create such
+    /// errors before they know whether they need them.
     const fn unplaced(kind: ErrorKind) -> Self {
         Self { kind, location: Location::NOWHERE, offset: None, found: 0 }
     }
@@ -370,13 +375,13 @@ impl BareError {
         self
     }
 
-    /// Returns the same error at `offset`.
+    /// Returns this error with its offset in the file replaced by `offset`.
     pub(crate) fn moved(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// Creates the error of elements that have the type `held` but were requested as `asked`.
+    /// Creates the error for elements that have the type `held` but were requested as the type `asked`.
     #[cold]
     pub(crate) fn types(held: Described, asked: Described) -> Self {
         let (held, asked) = (u64::from(held.0), u64::from(asked.0));
@@ -486,7 +491,7 @@ impl fmt::Display for BareError {
 /// Returns the singular form of the words at the beginning of `after`, which follows the number 1 in a sentence, and the
 /// unchanged rest of `after`.
 fn singular(after: &str) -> (&str, &str) {
-    /// Nouns, with their verbs, that follow a number in the sentences of the catalogs.
+    /// The plural words that follow a number in the sentences of the catalogs, and the singular words that replace them.
     const FORMS: [(&str, &str); 7] = [
         (" bytes are ", " byte is "),
         (" bytes do ", " byte does "),
@@ -500,7 +505,7 @@ fn singular(after: &str) -> (&str, &str) {
     form.unwrap_or((after, ""))
 }
 
-/// A 64-bit index that is displayed with a sign if it is 2^63 or more.
+/// A 64-bit index. One of 2^63 or more is displayed as the negative number that has the same bits.
 pub(crate) struct Signed(pub(crate) u64);
 
 impl fmt::Display for Signed {

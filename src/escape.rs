@@ -19,7 +19,7 @@ use std::path::{MAIN_SEPARATOR, Path};
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// The largest number of columns of a name in a message.
+/// The largest number of columns that a name takes in a message. Longer names are cut.
 pub const COLUMNS: usize = 80;
 
 /// The version of Unicode whose properties define the hidden characters.
@@ -42,17 +42,19 @@ pub fn is_hidden(c: char) -> bool {
     turns.partition_point(|turn| *turn <= code) % 2 == 1
 }
 
-/// Returns whether a character is written as an escape, so that different names look different.
+/// Returns whether `c` is written as an escape: a hidden character, a quote or a backslash. Different names then look
+/// different.
 fn is_escaped(c: char) -> bool {
     matches!(c, '"' | '\\') || is_hidden(c)
 }
 
-/// Returns whether a name can be distinguished from the text around it without quotes.
+/// Returns whether `name` needs no quotes in a column, because it can be told apart from the text around it.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c| is_escaped(c) || matches!(c, ' ' | '/' | '…'))
 }
 
-/// Returns the number of columns of a character, which is at least one: a name may consist of combining accents.
+/// Returns the number of columns that `c` takes in a terminal. Combining accents count as one column, because a name may
+/// consist of nothing else.
 fn columns(c: char) -> usize {
     if is_escaped(c) { c.escape_unicode().len() } else { c.width().unwrap_or(1).max(1) }
 }
@@ -108,7 +110,7 @@ pub fn unescaped(escaped: &str) -> String {
     name
 }
 
-/// A complete name, displayed between quotes.
+/// A complete name, displayed in escaped form between quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -118,7 +120,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A complete name, displayed between quotes unless it is plain.
+/// A complete name, displayed in escaped form, and between quotes unless the name is plain.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(pub &'a str);
 
@@ -129,14 +131,14 @@ impl fmt::Display for Name<'_> {
 }
 
 impl Name<'_> {
-    /// Returns the number of columns of the displayed name.
+    /// Returns the number of columns that the displayed name takes in a terminal, quotes and escapes included.
     pub fn columns(&self) -> usize {
         let quotes = if is_plain(self.0) { 0 } else { 2 };
         self.0.chars().map(columns).fold(quotes, usize::saturating_add)
     }
 }
 
-/// Returns a complete name in escaped form, without quotes.
+/// Returns the complete `name` in escaped form, without quotes.
 pub fn escape_all(name: &str) -> String {
     Escaped(name).to_string()
 }
@@ -189,7 +191,8 @@ impl fmt::Display for Short<'_> {
     }
 }
 
-/// Returns `text`, which is not a name, with its middle cut out if it takes more than `limit` columns.
+/// Returns `text`, which is not a name, in escaped form. If it takes more than `limit` columns, its middle is replaced by an
+/// ellipsis.
 pub fn cut(text: &str, limit: usize) -> String {
     match ends(text, limit) {
         None => escape_all(text),
@@ -197,12 +200,14 @@ pub fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// Returns a name between quotes, and cuts out its middle if it takes more than [`COLUMNS`] columns.
+/// Returns `name` in escaped form between quotes. If it takes more than [`COLUMNS`] columns, its middle is replaced by an
+/// ellipsis.
 pub fn quoted(name: &str) -> String {
     Short(name).to_string()
 }
 
-/// Returns a name between quotes unless it is plain, and cuts out its middle if it takes more than `limit` columns.
+/// Returns `name` in escaped form, and between quotes unless it is plain. If it takes more than `limit` columns, its middle
+/// is replaced by an ellipsis.
 pub fn word(name: &str, limit: usize) -> String {
     Word(name, limit).to_string()
 }
@@ -221,13 +226,14 @@ impl fmt::Display for Word<'_> {
     }
 }
 
-/// Returns the role of a component as messages show it.
+/// Returns `role`, the role of a component, as messages show it: escaped, and cut if it is long.
 pub fn role(role: &str) -> String {
     word(role, COLUMNS)
 }
 
 #[cfg(feature = "std")]
-/// Returns a complete path, between quotes unless it is plain. Bytes that are not Unicode are written `\x{…}`.
+/// Returns the complete `path` in escaped form, and between quotes unless it is plain. Bytes that are not Unicode are written
+/// `\x{…}`.
 pub fn path(path: &Path) -> String {
     let own = |c| c == MAIN_SEPARATOR;
     let plain = |text: &str| {
@@ -248,7 +254,7 @@ pub fn path(path: &Path) -> String {
     text
 }
 
-/// Escapes a text from another program, and keeps its lines.
+/// Returns `text`, the output of another program, with hidden characters escaped except line feeds.
 pub fn lines(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(printable).collect();
     lines.join("\n")

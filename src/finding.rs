@@ -21,29 +21,29 @@ use crate::rules::{Class, Generation, Row, Scope};
 
 pub use clause::clause_of;
 
-/// The verdict on a file.
+/// The verdict on a file: the outcome of checking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The file keeps every rule.
+    /// The file keeps every rule, as far as the caller asked to check.
     Valid,
-    /// The manifest keeps every rule; the data was not read.
+    /// The manifest keeps every rule. The data was not read, so it may break a rule.
     ManifestValid,
     /// The file breaks a rule.
     Invalid,
-    /// The file is invalid or unsupported, and the caller's policy tolerates the fault.
+    /// The file is invalid or unsupported, but the caller's policy tolerates the reason.
     Tolerated,
     /// The file may be valid, but zten does not support it.
     Unsupported,
-    /// The file exceeds a limit.
+    /// The file exceeds a limit of the caller or of zten, so not all of it was checked.
     Limit,
-    /// The file could not be validated.
+    /// The file could not be checked for a reason that is not in the file, such as a read error or a lack of memory.
     Error,
     /// The file is of a recognized kind that holds no tensors, such as a text or an image.
     Other,
 }
 
 impl Verdict {
-    /// The word for this verdict in JSON output.
+    /// Returns the word for this verdict in JSON output, such as `valid`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -57,12 +57,14 @@ impl Verdict {
         }
     }
 
-    /// Returns whether the file has no error: it is valid, or holds no tensors.
+    /// Returns whether a file with this verdict has no error: it or its manifest is valid, or it is a file of another kind,
+    /// without tensors.
     pub fn is_valid(self) -> bool {
         self.level().is_none()
     }
 
-    /// The SARIF level of a finding with this verdict; `None` for a file without an error.
+    /// Returns the SARIF level of a finding with this verdict: `error`, `warning` or `note`. Returns `None` for a file
+    /// without an error.
     pub fn level(self) -> Option<&'static str> {
         match self {
             Self::Valid | Self::ManifestValid | Self::Other => None,
@@ -106,7 +108,7 @@ impl From<ErrorKind> for Verdict {
 /// The name of the zTensor format in JSON output, for every generation.
 pub const ZTENSOR: &str = "ztensor";
 
-/// Returns the name of the format of an open file, as in JSON output.
+/// Returns the name in JSON output of the format of the open file with `manifest`.
 pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
     match manifest.file_format() {
         _ if manifest.generation().is_some() => ZTENSOR,
@@ -138,7 +140,7 @@ impl fmt::Display for Counted<'_> {
     }
 }
 
-/// Returns `number` with commas between groups of three digits.
+/// Returns `number` in decimal, with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -158,30 +160,30 @@ pub fn grouped(number: u64) -> String {
 pub struct Finding {
     /// The verdict on the file; [`Verdict::Valid`] if the finding is a note.
     pub verdict: Verdict,
-    /// The sentence that states the fault and the value at fault.
+    /// The sentence that says what is wrong, with the value that was found.
     pub sentence: String,
-    /// The rule that the file breaks; `None` if the file is not to blame.
+    /// The rule that the file breaks; `None` if the finding is not about the content of the file, such as an I/O error.
     pub row: Option<&'static Row>,
     /// The name of the file's format in JSON output, if it is known.
     pub format: Option<&'static str>,
     /// The generation of a zTensor file, if it is known.
     pub generation: Option<Generation>,
-    /// The ordinals of the object and the component.
+    /// The ordinals of the object and the component that the finding is about.
     pub location: Location,
-    /// The name of the object.
+    /// The name of the object that the finding is about, if it is known.
     pub object: Option<String>,
     /// Whether the sentence begins with the name of the object, or with the name of the shard if the finding has no object.
     /// `Display` then does not repeat this name after the sentence.
     pub is_named: bool,
-    /// The role of the component.
+    /// The role of the component that the finding is about, if it is known.
     pub component: Option<String>,
     /// The name of the shard that contains the offset, or that the error is about.
     pub shard: Option<String>,
-    /// The offset in the file, or in the shard.
+    /// The offset of the fault in the file, or in `shard` if the finding has one.
     pub offset: Option<u64>,
     /// The number of bytes from the offset on that break the rule, if it is known.
     pub length: Option<u64>,
-    /// The offset in the manifest, if the fault is in the manifest.
+    /// The offset of the fault from the start of the manifest, if the fault is in the manifest of a zTensor file.
     pub manifest_offset: Option<u64>,
     /// Advice for this cause, which replaces the advice of the rule.
     pub advice: Option<&'static str>,
@@ -190,7 +192,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Creates a finding without a rule.
+    /// Creates a finding with the verdict `verdict` and the sentence `sentence`, without a rule or a position.
     pub fn new(verdict: Verdict, sentence: String) -> Self {
         Self {
             verdict,
@@ -211,8 +213,8 @@ impl Finding {
         }
     }
 
-    /// Creates the finding for a valid file that cannot be written in another format or generation, because `sentence`. `object`
-    /// is the name of the tensor that cannot be written, or `None` if the file as a whole cannot.
+    /// Creates the finding for a valid file that cannot be written in another format or generation. `sentence` gives the
+    /// reason, and `object` is the name of the tensor that cannot be written, or `None` if the file as a whole cannot.
     pub fn unwritable(object: Option<&str>, sentence: &dyn fmt::Display) -> Self {
         let sentence = match object {
             Some(name) => {
@@ -226,7 +228,7 @@ impl Finding {
         finding
     }
 
-    /// Creates the finding for a file that the system could not read.
+    /// Creates the finding for a file that could not be read because of `error`, an error of the operating system.
     #[cfg(feature = "std")]
     pub fn io(error: &io::Error) -> Self {
         let sentence = match error.kind() {
@@ -268,15 +270,15 @@ impl Finding {
         finding.at_manifest(error.manifest_range().as_ref())
     }
 
-    /// Returns the findings that did not prevent the file from being opened: those that make the file invalid come first, then
-    /// exceeded limits, unsupported features and notes.
+    /// Returns the findings about an open file that did not prevent opening it. Findings that make the file invalid come
+    /// first, then exceeded limits, unsupported features and notes.
     pub fn of_open(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Self> {
         let mut found: Vec<_> = manifest.findings().iter().collect();
         found.sort_by_key(|found| Rank::from(found.error().kind()));
         found.into_iter().map(|found| Self::opening(manifest, found)).collect()
     }
 
-    /// Converts `found`, which did not prevent the file with `manifest` from being opened.
+    /// Converts `found`, a finding that did not prevent the file with `manifest` from being opened, to a finding for reports.
     pub(crate) fn opening(manifest: &Manifest<impl AsRef<[u8]>>, found: &Found) -> Self {
         let format = Some(format_name(manifest));
         Self { format, others: found.more(), ..Self::from_error(found.error()) }
@@ -294,7 +296,7 @@ impl Finding {
         self.verdict == Verdict::Valid
     }
 
-    /// Sets the offset in the manifest, whose range in the file is `manifest`, if the offset of the finding is in the manifest.
+    /// Sets `manifest_offset`, if the offset of this finding is within `manifest`, the range of the manifest in the file.
     fn at_manifest(mut self, manifest: Option<&Range<u64>>) -> Self {
         self.manifest_offset = self.offset.zip(manifest).and_then(|(offset, manifest)| {
             // An item that is cut off is reported at the end of the manifest.
@@ -304,7 +306,8 @@ impl Finding {
         self
     }
 
-    /// Converts an error of the library about an open file to a finding: its content is invalid, or cannot be read or written.
+    /// Converts `error`, an error while the content of the open file with `manifest` was read or written, to a finding with
+    /// names.
     pub fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: &Error) -> Self {
         let finding = Self::from_error(error).at_manifest(Some(&manifest.extent()));
         match error.kind() {
@@ -344,7 +347,7 @@ impl Finding {
         self
     }
 
-    /// Returns the advice for the user: the advice for this cause, or else the advice of the rule.
+    /// Returns the advice for the person who has the file: the advice of this finding, or otherwise the advice of the rule.
     pub fn advice(&self) -> Option<&'static str> {
         self.advice.or_else(|| self.row.map(Row::advice))
     }
@@ -355,7 +358,8 @@ impl Finding {
         Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
     }
 
-    /// Writes a space and the place of the finding. Writes nothing if the finding is about the whole file.
+    /// Writes a space and the object, component, shard and offsets that the finding is about. Writes nothing if the finding
+    /// is about the whole file.
     fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.object, self.location.object()) {
             (Some(_), _) if self.is_named => {}
@@ -382,14 +386,14 @@ impl Finding {
     }
 }
 
-/// Returns the I/O error that is the cause of `error`, if the file could not be read or written.
+/// Returns the I/O error of the operating system that is the source of `error`; `None` for any other error.
 #[cfg(feature = "std")]
 fn system_error(error: &Error) -> Option<&io::Error> {
     let is_system = matches!(error.kind(), ErrorKind::Read | ErrorKind::Write);
     error.source().filter(|_| is_system)?.downcast_ref()
 }
 
-/// The ids of the rules about a whole blob, whose errors point to the first byte of the blob.
+/// The ids of the rules about a blob as a whole. The offset of their errors is that of the first byte of the blob.
 const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded-size"];
 
 /// Returns the format of a file that breaks the rule `row`: zTensor, or `None` if files of other formats may break it.
@@ -398,7 +402,8 @@ pub fn format_of(row: &Row) -> Option<&'static str> {
     (is_of_ztensor && !matches!(row.id(), "header-magic" | "file-size")).then_some(ZTENSOR)
 }
 
-/// Returns the number of bytes at fault for a rule that always concerns the same number of bytes: see `corpus/CONVENTIONS.md`.
+/// Returns the number of bytes at the offset of a finding that break the rule with the id `rule`, if this number is the same
+/// in every file; otherwise `None`. See `corpus/CONVENTIONS.md`.
 fn fixed_length(rule: &str) -> Option<u64> {
     match rule {
         "header-magic" | "footer-magic" => Some(8),
@@ -407,7 +412,8 @@ fn fixed_length(rule: &str) -> Option<u64> {
     }
 }
 
-/// Returns the name of the shard whose entry in the manifest begins at `offset`: the error is about this shard as a whole.
+/// Returns the name of the shard whose entry in the table of shards begins at `offset` of the file. An error with this offset
+/// is about the shard as a whole.
 fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Option<String> {
     let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
     Some(shard.name().to_owned())
@@ -430,7 +436,7 @@ impl Finding {
     }
 }
 
-/// A message in which the id of the rule is set off.
+/// Displays the message of a finding with a text before and a text after the id of its rule.
 struct SetOff<'a, B, A> {
     finding: &'a Finding,
     before: B,

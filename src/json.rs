@@ -1,4 +1,5 @@
-//! JSON output of anything that `serde` serializes. Values are streamed to the output without being kept in memory.
+//! Types and functions for the JSON documents that zten writes, with `serde`. Values are streamed to the output without being
+//! kept in memory.
 
 #[cfg(feature = "std")]
 mod output;
@@ -12,7 +13,7 @@ use serde::{Serialize, Serializer};
 #[cfg(feature = "std")]
 pub use output::{serializer, to_line, to_shown, to_writer};
 
-/// The version of the schema of JSON documents: see `docs/json.md`.
+/// The version number of the schema of the JSON documents that zten writes: see `docs/json.md`.
 pub const SCHEMA: u32 = 2;
 
 /// The version of the schema, as the first key of each document: `schema: Schema`.
@@ -47,7 +48,7 @@ pub fn integer<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Er
     }
 }
 
-/// Serializes an integer, or null.
+/// Serializes `value` as [`integer`] does, or as null if it is `None`.
 ///
 /// # Errors
 /// The serializer fails.
@@ -76,7 +77,8 @@ impl<T: Display> Serialize for Text<T> {
     }
 }
 
-/// Serializes an object with one key, for a value that JSON cannot express.
+/// Serializes the object `{key: value}`. Values that JSON cannot express are written as such objects, with a key that begins
+/// with `$`.
 pub(crate) fn single_key<S: Serializer>(
     key: &str,
     value: &(impl Serialize + ?Sized),
@@ -87,13 +89,14 @@ pub(crate) fn single_key<S: Serializer>(
     map.end()
 }
 
-/// The largest magnitude up to which all integers are exact as doubles, which most JSON readers use for numbers.
+/// The largest integer that is written as a JSON number: up to this magnitude all integers are exact as doubles, which most
+/// JSON readers use.
 pub(crate) const EXACT: u64 = (1 << 53) - 1;
 
 /// A negative integer in the form of CBOR: −1 − `below`. `i64` holds only half of these integers.
 #[derive(Clone, Copy, Debug)]
 pub struct Negative {
-    /// The distance from -1.
+    /// The number `n` for the integer −1 − `n`.
     pub below: u64,
 }
 

@@ -130,7 +130,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         self.parts().manifest().unwrap_or_default()
     }
 
-    /// Returns the objects, in the order of the manifest.
+    /// Returns the tensors (objects) of the file, in the order of the manifest.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
         self.parts().tensors()
     }
@@ -261,7 +261,7 @@ impl<B> Manifest<B> {
 }
 
 impl ValidatedManifest {
-    /// Validates the bytes of a manifest.
+    /// Validates `bytes`, the CBOR of a manifest whose position in its file `frame` gives, and returns the results.
     pub(crate) fn validate(
         frame: &Frame,
         bytes: &[u8],
@@ -373,7 +373,7 @@ impl<'a> ManifestRef<'a> {
         self.validated.frame.as_ref()
     }
 
-    /// Returns the length of the file in bytes.
+    /// Returns the length in bytes of the file that the manifest was read from.
     pub(crate) fn file_len(&self) -> u64 {
         self.validated.file_len
     }

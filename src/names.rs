@@ -1,4 +1,5 @@
-//! Finding names of objects and keys of maps in a few steps or in O(log n), and checking that they are unique.
+//! Indexes that find the names of objects and the keys of maps in a few steps or in O(log n), and that find duplicates among
+//! them.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -17,7 +18,8 @@ use crate::num::{halves, sort_by, u64_from_usize, usize_from_u32};
 pub(crate) struct NameTable(Vec<u64>);
 
 impl NameTable {
-    /// Creates the table of `count` texts, each with its position. `read` returns the text at a position.
+    /// Creates the table of `count` texts. `texts` gives each text with its position, and `read` returns the text at a
+    /// position.
     pub(crate) fn new<'t>(
         count: usize,
         texts: impl Iterator<Item = (u32, &'t [u8])>,
@@ -51,7 +53,7 @@ impl NameTable {
         equal.map(|(_, second)| place_in(*second)).min()
     }
 
-    /// Returns the position of `text`, or `None` if the table does not have it.
+    /// Returns the position of `text`; `None` if the table does not contain `text`. `read` returns the text at a position.
     #[inline]
     pub(crate) fn find<'t>(&self, text: &[u8], read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let Self(entries) = self;
@@ -86,7 +88,7 @@ impl NameTable {
         entries.get(at).map(|entry| place_in(*entry))
     }
 
-    /// Returns the size in bytes on the heap.
+    /// Returns the number of bytes that the table takes on the heap.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.0.as_slice())
     }
@@ -108,7 +110,8 @@ fn place_in(entry: u64) -> u32 {
     place
 }
 
-/// Compares two entries with the same hash by their texts, and entries of equal texts by their positions.
+/// Compares `a` and `b`, two entries with the same hash, by their texts, or by their positions if the texts are equal. `read`
+/// returns the text at a position.
 #[cold]
 #[inline(never)]
 fn by_text<'t>(a: u64, b: u64, read: impl Fn(u32) -> &'t [u8]) -> Ordering {
@@ -120,26 +123,27 @@ pub(crate) fn by_length(one: &[u8], other: &[u8]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }
 
-/// Returns the hash of a text, which is the same as long as the process runs.
+/// Returns a hash of `text` of 32 bits. It is different in each process, but does not change while the process runs.
 #[inline]
 pub(crate) fn hash(text: &[u8]) -> u32 {
     Seeds::of_process().hash(text)
 }
 
-/// The seeds of the hash: two odd numbers without a pattern.
+/// The two numbers that select a hash function: odd numbers without a pattern in their bits.
 #[derive(Clone, Copy, Debug)]
 struct Seeds(u64, u64);
 
-/// The number by which the length of a text is multiplied in the hash: an odd number without a pattern.
+/// The factor of the length of a text in the hash: an odd number without a pattern in its bits.
 const LENGTH: u64 = 0xa076_1d64_78bd_642f;
 
 impl Seeds {
-    /// Seeds that are public.
+    /// The seeds that are used if the process has no source of randomness. They are public.
     #[cfg(any(test, not(feature = "std")))]
     const KNOWN: Self = Self(0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
 
-    /// Returns random seeds, which are drawn once in a process, so that nobody can choose texts with equal hashes.
-    /// Without a source of randomness these are the public seeds: sorting chosen texts then takes longer.
+    /// Returns the seeds of this process. They are drawn at random once, so that nobody can choose texts with equal hashes.
+    /// Without a source of randomness, returns [`Self::KNOWN`]: building a table of chosen texts then takes longer, because
+    /// they must be compared.
     #[cfg(all(feature = "std", not(test)))]
     #[inline]
     fn of_process() -> Self {
@@ -174,7 +178,8 @@ impl Seeds {
     }
 }
 
-/// Returns the first and the last bytes of a text of at most 16 bytes, as numbers.
+/// Returns the first and the last bytes of `text`, which has at most 16 bytes, as two numbers of 64 bits. Each byte is in at
+/// least one of the numbers.
 #[inline]
 fn ends(text: &[u8]) -> [u64; 2] {
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
@@ -187,7 +192,7 @@ fn ends(text: &[u8]) -> [u64; 2] {
     [byte(0) | byte(1) << 8 | byte(2) << 16, 0]
 }
 
-/// Returns the exclusive or of the two halves of a product.
+/// Multiplies `a` and `b`, and returns the exclusive or of the lower and upper 64 bits of the product.
 #[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the lower half")]
 fn fold(a: u64, b: u64) -> u64 {
@@ -201,8 +206,8 @@ pub(crate) enum Names {
     /// The names are strictly ascending in the manifest, where they can be searched.
     Sorted {
         order: Order,
-        /// The table, which the first look-up creates if there is memory: callers that look nothing up do not pay for
-        /// it.
+        /// The hash table of the names. The first look-up creates it, if there is memory, so that callers that look nothing
+        /// up do not pay for it.
         #[cfg(feature = "std")]
         table: OnceLock<Option<NameTable>>,
     },
@@ -217,8 +222,8 @@ const FEW: u32 = 256;
 pub(crate) type Order = fn(&[u8], &[u8]) -> Ordering;
 
 impl Names {
-    /// Creates the index of `count` unsorted names. Also returns the first ordinal whose name is a duplicate of an
-    /// earlier name.
+    /// Creates the index of `count` names in any order. `read` returns the name with an ordinal. Also returns the first
+    /// ordinal whose name is equal to an earlier name; `None` if all names are unique.
     pub(crate) fn hashed<'m>(
         count: u32,
         read: impl Fn(u32) -> &'m [u8],
@@ -247,12 +252,13 @@ impl Names {
         }
     }
 
-    /// Returns the current size in bytes on the heap.
+    /// Returns the number of bytes that the index takes on the heap now; the first look-up may add a table.
     pub(crate) fn bytes(&self) -> usize {
         self.table().map_or(0, NameTable::bytes)
     }
 
-    /// Returns the ordinal of the object called `name`, among `count` objects.
+    /// Returns the ordinal of the object called `name`, among `count` objects; `None` if there is none. `read` returns the
+    /// name with an ordinal.
     pub(crate) fn find<'m>(
         &self,
         name: &[u8],
@@ -277,7 +283,8 @@ fn table<'m>(count: u32, read: &impl Fn(u32) -> &'m [u8]) -> Result<NameTable, O
     NameTable::new(usize_from_u32(count), names, read)
 }
 
-/// Returns the ordinal of `name` among `count` names sorted by `order`, in O(log n).
+/// Returns the ordinal of `name` among `count` names that are sorted by `order`, in O(log n); `None` if `name` is not among
+/// them. `read` returns the name with an ordinal.
 fn search<'m>(
     order: Order,
     name: &[u8],

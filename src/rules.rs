@@ -1,4 +1,4 @@
-//! The catalog of rules: the sentence and the source of every rule that a file can break.
+//! The catalog of the rules of zTensor: the sentence and the source of every rule that a zTensor file can break.
 //!
 //! Each rule has one row. `zten explain` prints the row, error messages are made of it, and `corpus/reject` is checked
 //! against it: a rule without a file that breaks it fails the tests.
@@ -19,7 +19,7 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generation with
-    /// `0.1`, `1.1`, `1.2` or `2`.
+    /// Returns the number of the generation as a text: `0.1`, `1.1`, `1.2` or `2`.
     pub fn as_str -> &'static str
 {
     /// Generation 0.1: files with the magic `ZTEN0001`.
@@ -28,14 +28,14 @@ pub enum Generation with
     V1_1 = "1.1",
     /// Generation 1.2: files with the magic `ZTEN1000` and the minor version 2 or more.
     V1_2 = "1.2",
-    /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
+    /// Generation 2 (Draft 4): files with the magic `89 5A 54 32 0D 0A 1A 0A`.
     V2 = "2",
 }
 }
 
 impl_display! { Generation: as_str; }
 
-/// The source of a rule.
+/// The source of a rule: the document or the reason that makes it a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
@@ -53,23 +53,24 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scope {
-    /// Every generation.
+    /// The rule holds for every generation.
     All,
-    /// `ZTEN0001` files.
+    /// The rule holds for generation 0.1: `ZTEN0001` files.
     V0,
-    /// `ZTEN1000` files.
+    /// The rule holds for generations 1.1 and 1.2: `ZTEN1000` files.
     V1,
-    /// `ZTEN1000` files whose minor version is 2 or more.
+    /// The rule holds for generation 1.2: `ZTEN1000` files whose minor version is 2 or more.
     V1From2,
-    /// `ZTEN0001` and `ZTEN1000` files.
+    /// The rule holds for generations 0.1, 1.1 and 1.2: `ZTEN0001` and `ZTEN1000` files.
     UpTo1,
-    /// `ZTEN1000` files and those of generation 2.
+    /// The rule holds for generations 1.1, 1.2 and 2.
     From1,
-    /// `ZTEN1000` files whose minor version is 2 or more, and files of generation 2.
+    /// The rule holds for generations 1.2 and 2.
     From1_2,
-    /// Files of generation 2.
+    /// The rule holds for generation 2.
     V2,
-    /// Files of the named other formats. No rule of this library has this scope.
+    /// The rule holds for files of other formats than zTensor, which the text names. No rule in the catalog of zTensor has
+    /// this scope.
     Other(&'static str),
 }
 
@@ -103,7 +104,7 @@ pub struct Texts {
     pub holds: &'static str,
     /// A sentence that says what a file does that breaks the rule. Messages have the number that was found in place of `{}`.
     pub broken: &'static str,
-    /// The source of the rule.
+    /// The document or the reason that makes the rule a rule.
     pub source: Source,
     /// The generations or formats that the rule holds for.
     pub scope: Scope,
@@ -137,7 +138,8 @@ impl Row {
         Self { id, class, texts: Some(texts) }
     }
 
-    /// Creates a row of this catalog.
+    /// Creates a row of the catalog of zTensor. Without `std` the row does not hold `texts`: [`texts`](Self::texts) looks
+    /// them up by `id`.
     const fn of_catalog(id: &'static str, class: Class, texts: &'static Texts) -> Self {
         Self { id, class, texts: if cfg!(feature = "std") { Some(texts) } else { None } }
     }
@@ -147,7 +149,8 @@ impl Row {
         self.id
     }
 
-    /// Returns the consequence for a file that breaks the rule.
+    /// Returns the consequence for a file that breaks the rule: whether it is invalid, unsupported, over a limit, or valid
+    /// with a note.
     pub const fn class(&self) -> Class {
         self.class
     }
@@ -179,7 +182,7 @@ impl Row {
         self.texts().advice
     }
 
-    /// Returns the texts of the rule.
+    /// Returns the texts of the rule. A row that does not hold its texts is looked up in the catalog of zTensor.
     fn texts(&self) -> &'static Texts {
         self.texts.unwrap_or_else(|| texts_of(self.id))
     }
@@ -196,9 +199,9 @@ fn texts_of(id: &str) -> &'static Texts {
 }
 
 impl Texts {
-    /// Returns the texts as they are compiled in. Without `std`, texts that no message uses are left out to save flash. With
-    /// `--cfg zten_terse`, which WebAssembly modules set, the same texts are left out except the advice, because
-    /// reports show advice.
+    /// Returns these texts as they are compiled into the program. Without `std`, texts that no message uses are replaced by
+    /// empty texts to save flash. With `--cfg zten_terse`, which WebAssembly modules set, the same texts except the advice
+    /// are replaced, because reports show advice.
     #[doc(hidden)]
     #[must_use]
     pub const fn built(self) -> Self {
@@ -215,11 +218,11 @@ impl Texts {
     }
 }
 
-/// Rules of another file format on deflated content and on checksums, which are checked while content is read.
+/// The rules of a format other than zTensor on deflated content and on checksums, which are checked while content is read.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRules {
-    /// The rule that compressed data can be decompressed, and that its stream ends with its last byte.
+    /// The rule that compressed data can be decompressed, and that no bytes follow the compressed stream.
     pub compression: &'static Row,
     /// The rule that the number of decoded bytes is the number that the header gives.
     pub length: &'static Row,
@@ -228,7 +231,8 @@ pub struct StreamRules {
 }
 
 impl Source {
-    /// Returns the clause, or a word in its place: `v1.2 §4`, `implied`, `policy`, the issue of a published fault.
+    /// Returns the clause of the specification, such as `v1.2 §4`. For rules without a clause, returns `implied` or `policy`,
+    /// or the issues of the published faults.
     pub fn clause(&self) -> &'static str {
         match self {
             Self::Spec(clause) | Self::Fault(clause) => clause,
@@ -239,7 +243,7 @@ impl Source {
 }
 
 impl Scope {
-    /// Returns the generations, or the other formats, as text.
+    /// Returns the generations or the other formats for which the rule holds, as text for reports.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::All => "0.1, 1.1, 1.2, 2",
@@ -269,10 +273,10 @@ macro_rules! catalog {
         }
 
         impl $name {
-            /// All variants, in the order of the catalog.
+            /// All rules, features or limits of this type, in the order of the catalog.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// Returns the row in the catalog.
+            /// Returns the row of this rule, feature or limit in the catalog.
             pub const fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => const {
@@ -281,7 +285,7 @@ macro_rules! catalog {
                 }
             }
 
-            /// Returns the texts of the row.
+            /// Returns the texts of this rule, feature or limit, as they are compiled in.
             pub(super) const fn texts(self) -> &'static Texts {
                 match self {
                     $( Self::$variant => const { &Texts {
@@ -310,12 +314,12 @@ use catalog;
 
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
 const WRITER: &str = "Write the file again with a program that follows the specification.";
-/// The advice for rules on sizes and counts that are larger than any file.
+/// The advice for rules about sizes and counts that are too large for the file.
 const COUNTED: &str = "The manifest has a wrong number. Fetch the file again and compare its digest, or write it again.";
 const NESTED: &str = "Tensors need no such nesting. Write the file again with flatter attributes.";
 const CANONICAL: &str = "`zten convert --canonical` writes the canonical form of a file.";
 
-/// Returns every row: rules, unsupported features and limits, in this order.
+/// Returns all rows of the catalog of zTensor: first the rules, then the unsupported features, then the limits.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let rules = Rule::ALL.iter().map(|rule| rule.row());
     let unsupported = Unsupported::ALL.iter().map(|feature| feature.row());
@@ -323,7 +327,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     rules.chain(unsupported).chain(limits)
 }
 
-/// Returns the row with the id `id`.
+/// Returns the row of the catalog of zTensor with the id `id`; `None` if no row has this id.
 pub fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id == id)
 }

@@ -21,15 +21,15 @@ pub struct Item<'m>(pub(super) &'m [u8]);
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'m> {
-    /// An unsigned integer.
+    /// The value of an unsigned integer.
     Uint(u64),
-    /// The negative integer −1 − n.
+    /// The number n, for the negative integer −1 − n.
     Negative(u64),
-    /// A byte string.
+    /// The bytes of a byte string.
     Bytes(Chunks<'m>),
-    /// A text string.
+    /// The UTF-8 text of a text string.
     Text(Chunks<'m>),
-    /// An array.
+    /// The items of an array.
     Array(Array<'m>),
     /// A map. Its keys may be of any type, and in files before generation 2 a key may occur twice.
     Map(Map<'m>),
@@ -39,9 +39,9 @@ pub enum Value<'m> {
     Bool(bool),
     /// `null`.
     Null,
-    /// `undefined`.
+    /// The simple value `undefined`.
     Undefined,
-    /// A half-, single- or double-precision float.
+    /// The value of a half-, single- or double-precision float, as a double.
     Float(f64),
     /// The number of any simple value other than those above.
     Simple(u8),

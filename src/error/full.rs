@@ -1,4 +1,4 @@
-//! The error of the public interface.
+//! The public error type with `std`: [`Error`] holds names, a sentence and advice in addition to a [`BareError`].
 
 use core::fmt;
 
@@ -31,17 +31,18 @@ use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
 #[cfg_attr(not(feature = "std"), derive(Clone, Copy))]
 pub struct Error {
     bare: BareError,
-    /// The generation to write that lacks a feature of the file, if the error is about such a feature.
+    /// The generation that was to be written and that cannot express a feature of the file; `None` for errors that are not
+    /// about writing such a file.
     inexpressible: Option<Generation>,
     #[cfg(feature = "std")]
     source: Option<io::Error>,
-    /// The names and texts, in at most one item. A `Vec` and not a `Box`, because allocating a `Box` aborts without
-    /// memory.
+    /// The names and texts of the error: at most one item. This is a `Vec` and not a `Box`, because allocating a `Box` aborts
+    /// if memory is out.
     #[cfg(feature = "std")]
     context: Vec<Context>,
 }
 
-/// The names and texts of an error.
+/// The names and texts of an error, which need memory on the heap.
 #[cfg(feature = "std")]
 #[derive(Debug, Default)]
 struct Context {
@@ -50,14 +51,14 @@ struct Context {
     component: Option<String>,
     /// The name of the other file that the error is in or about, such as a shard.
     file: Option<String>,
-    /// The range of the rejected manifest in the file.
+    /// The range in the file of the manifest that was rejected.
     manifest: Option<core::ops::Range<u64>>,
-    /// The sentence, which replaces the sentence of the error's kind.
+    /// A sentence that replaces the sentence of the error's kind; `None` for the sentence of the kind.
     sentence: Option<String>,
-    /// Whether the sentence begins with the name of the tensor, or with the name of the file if the error is about no
-    /// tensor. The place then leaves that name out.
+    /// Whether the sentence begins with the name of the tensor, or with the name of the file if the error is about no tensor.
+    /// `Display` then does not repeat that name after the sentence.
     is_named: bool,
-    /// Advice for the cause, which replaces the advice of the rule.
+    /// Advice for the cause of the error, which replaces the advice of the rule.
     advice: Option<&'static str>,
 }
 
@@ -71,24 +72,24 @@ pub(crate) struct Named<'m> {
 }
 
 impl Error {
-    /// Creates the error of bytes that could not be read, without an error of the system as its source. With `std`, `?`
-    /// turns an [`io::Error`](std::io::Error) into such an error with a source.
+    /// Creates the error for bytes that could not be read, without a source. With `std`, the operator `?` turns an
+    /// [`io::Error`](std::io::Error) into this error with the `io::Error` as its source.
     pub const fn reading() -> Self {
         Self::of(BareError::unplaced(ErrorKind::Read))
     }
 
-    /// Creates the error of bytes that could not be written, without a source.
+    /// Creates the error for bytes that could not be written, without an error of the system as its source.
     pub const fn writing() -> Self {
         Self::of(BareError::unplaced(ErrorKind::Write))
     }
 
-    /// Creates the error of bytes that could not be written because of `source`.
+    /// Creates the error for bytes that could not be written because of `source`.
     #[cfg(feature = "std")]
     pub fn from_write(source: io::Error) -> Self {
         Self { source: Some(source), ..Self::writing() }
     }
 
-    /// Creates the error of a new file that may be lost if the machine stops now.
+    /// Creates the error for a new file that is in place, but that may be lost in a crash because of `source`.
     #[cfg(all(feature = "files", unix))]
     pub(crate) fn not_durable(source: io::Error) -> Self {
         let bare = BareError::unplaced(ErrorKind::NotDurable);
@@ -106,7 +107,7 @@ impl Error {
         }
     }
 
-    /// Creates the error of a file of another format. Unstable.
+    /// Creates an error about a file of a format other than zTensor, with the message `sentence`. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn of_format(kind: ErrorKind, sentence: String, offset: Option<u64>) -> Self {
@@ -116,7 +117,7 @@ impl Error {
         error
     }
 
-    /// Sets the names of the tensor and of the other file. Unstable.
+    /// Sets the name of the tensor that the error is in, and the name of another file, such as a shard. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     #[must_use]
@@ -134,7 +135,7 @@ impl Error {
         self
     }
 
-    /// Sets advice that fits the cause better than the advice of the rule. Unstable.
+    /// Sets the advice to `advice`, which replaces the advice of the rule. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     #[must_use]
@@ -145,7 +146,7 @@ impl Error {
         self
     }
 
-    /// Adds those names of `named` that the error does not have yet.
+    /// Adds the names in `named` to this error. Names that the error already has are kept.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn named(mut self, named: &Named<'_>) -> Self {
@@ -160,7 +161,8 @@ impl Error {
         self
     }
 
-    /// Creates the error of a missing tensor called `name`, with the most similar name.
+    /// Creates the error for `name`, which no tensor has. `nearest` is the most similar name of a tensor, which the message
+    /// suggests.
     #[cfg(feature = "std")]
     pub(crate) fn no_tensor(name: &str, nearest: Option<&str>) -> Self {
         let (error, wanted) = (Self::from(Misuse::NoTensor), Start(name));
@@ -184,7 +186,7 @@ impl Error {
         ))
     }
 
-    /// Sets the sentence. If memory is out, the error keeps its former sentence.
+    /// Sets the sentence of the error to `sentence`. If memory is out, the error keeps its former sentence.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn saying(mut self, sentence: fmt::Arguments<'_>) -> Self {
@@ -194,7 +196,7 @@ impl Error {
         self
     }
 
-    /// Calls `change` with the names and texts, if there is memory for them.
+    /// Calls `change` to change the names and texts of the error. If memory is out, `change` is not called.
     #[cfg(feature = "std")]
     fn with(&mut self, change: impl FnOnce(&mut Context)) {
         if self.context.is_empty() && self.context.try_reserve_exact(1).is_ok() {
@@ -205,7 +207,8 @@ impl Error {
         }
     }
 
-    /// Turns the error of a reader into the error of a writer of `generation`, which cannot write what the file has.
+    /// Turns this error, which a reader would report for a file of `generation`, into the error of a writer that cannot write
+    /// a valid file in this generation. Errors that are not about the file stay as they are.
     #[cfg(feature = "write")]
     #[must_use]
     pub(crate) fn inexpressible_in(mut self, generation: Generation) -> Self {
@@ -215,21 +218,21 @@ impl Error {
         self
     }
 
-    /// Returns the same error at `location` instead.
+    /// Returns this error with its location replaced by `location`.
     #[must_use]
     pub(crate) fn at(mut self, location: Location) -> Self {
         self.bare.location = location;
         self
     }
 
-    /// Returns the same error at `offset` of the file instead.
+    /// Returns this error with its offset in the file replaced by `offset`.
     #[must_use]
     pub(crate) fn moved(mut self, offset: u64) -> Self {
         self.bare = self.bare.moved(offset);
         self
     }
 
-    /// Returns the error without names and texts.
+    /// Returns the part of this error without names and texts.
     pub(crate) fn bare(&self) -> BareError {
         self.bare
     }
@@ -239,8 +242,9 @@ impl Error {
         self.inexpressible.map_or(self.bare.kind, ErrorKind::Inexpressible)
     }
 
-    /// Returns the row of the rule, the unsupported feature or the limit, or `None` if the error is not about the file.
-    /// For an [inexpressible](ErrorKind::Inexpressible) file it is the rule that the new file would break.
+    /// Returns the catalog row of the rule, unsupported feature or limit that the error is about; `None` if the error is not
+    /// about the file. For an [inexpressible](ErrorKind::Inexpressible) file, the row is that of the rule that the new file
+    /// would break.
     pub fn row(&self) -> Option<&'static Row> {
         self.bare.kind.row()
     }
@@ -260,7 +264,7 @@ impl Error {
         self.row().map(Row::id)
     }
 
-    /// Returns the offset in the file at which the error is.
+    /// Returns the offset in the file of the bytes that the error is about, if it is known.
     pub fn offset(&self) -> Option<u64> {
         self.bare.offset
     }
@@ -282,13 +286,14 @@ impl Error {
         self.context.first()?.tensor.as_deref()
     }
 
-    /// Returns the role of the component that the error is in.
+    /// Returns the role of the component that the error is in, if it is known.
     #[cfg(feature = "std")]
     pub fn component(&self) -> Option<&str> {
         self.context.first()?.component.as_deref()
     }
 
-    /// Returns the name of the other file, such as a shard, that the error is in or about. Unstable.
+    /// Returns the name of the file that the error is in or about, if it is another file than the one that was opened, such
+    /// as a shard. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn file(&self) -> Option<&str> {
@@ -316,7 +321,7 @@ impl Error {
         own.or_else(|| self.kind().row().map(Row::advice))
     }
 
-    /// Returns the range of the rejected manifest in the file. Unstable.
+    /// Returns the range in the file of the manifest that was rejected, if it is known. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn manifest_range(&self) -> Option<core::ops::Range<u64>> {
@@ -329,7 +334,7 @@ impl Error {
     }
 }
 
-/// Copies `text`, if there is memory for the copy.
+/// Returns a copy of `text`; `None` if memory is out.
 #[cfg(feature = "std")]
 fn copied(text: &str) -> Option<String> {
     let mut copy = String::new();
@@ -381,7 +386,7 @@ impl fmt::Display for Sentence<'_> {
     }
 }
 
-/// Writes which feature `generation` lacks.
+/// Writes why `generation` cannot express a valid file, for which a reader would report `bare`.
 fn inexpressible_in(
     bare: &BareError,
     generation: Generation,
@@ -431,7 +436,8 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// Writes the place of the error: names if they are known, and ordinals otherwise.
+    /// Writes the object, component and other file that the error is in: by their names if they are known, and otherwise by
+    /// their ordinals.
     fn fmt_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "std")]
         {
@@ -510,7 +516,7 @@ impl From<OutOfMemory> for Error {
     }
 }
 
-/// Creates the error of bytes that could not be read because of `source`.
+/// Creates the error for bytes that could not be read because of the `io::Error`, which becomes its source.
 #[cfg(feature = "std")]
 impl From<io::Error> for Error {
     fn from(source: io::Error) -> Self {
@@ -518,7 +524,8 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Returns the source if the system failed to read or write, and otherwise an error that wraps this error.
+/// Returns the `io::Error` that is the source of this error if the system failed to read or write, and otherwise an
+/// `io::Error` that wraps this error.
 #[cfg(feature = "std")]
 impl From<Error> for io::Error {
     fn from(mut error: Error) -> Self {

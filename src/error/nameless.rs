@@ -36,13 +36,13 @@ impl Error {
         self
     }
 
-    /// Returns the error unchanged.
+    /// Returns the error unchanged, because errors without `std` hold no names.
     #[must_use]
     pub(crate) fn named(self, _: &Named<'_>) -> Self {
         self
     }
 
-    /// Creates the error for a missing tensor.
+    /// Creates the error for a missing tensor. Without `std`, the error does not hold the two names.
     pub(crate) fn no_tensor(_: &str, _: Option<&str>) -> Self {
         Self::from(Misuse::NoTensor)
     }

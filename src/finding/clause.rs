@@ -1,4 +1,4 @@
-//! The clause of a rule, for one generation of the format.
+//! Selecting the clauses of a rule that belong to one generation of zTensor.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;

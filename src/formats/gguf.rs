@@ -114,7 +114,7 @@ pub(crate) fn data_end(
     })
 }
 
-/// A GGUF file whose header is being read: its source, length and options.
+/// A GGUF file whose header is being read from a source, and the options for opening it.
 struct File<'f> {
     source: &'f dyn ReadAt,
     length: u64,

@@ -26,7 +26,7 @@ pub(crate) const JSON_KEYS: &str = "zten.json-keys";
 /// manifest, the two levels around each attribute included.
 ///
 /// # Errors
-/// As for [`check_listed`]; out of memory.
+/// The error that `twice` makes of the key of the metadata and a duplicate key in its value; out of memory.
 pub(crate) fn decode(
     metadata: &mut Map,
     depth: u8,

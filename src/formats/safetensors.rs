@@ -220,9 +220,8 @@ fn object<'a>(entry: &TensorEntry<'a>, components: &'a [RawComponent<'a>]) -> Ra
 }
 
 /// Returns whether the elements of `entry` begin in the file at a multiple of their width. `data` is the offset of the file's
-/// data. For a complex number, the width of its real part counts, because compilers align complex numbers so. A tensor
-/// without
-/// elements is aligned.
+/// data. For a complex number, the width of its real part counts, because compilers align complex numbers so.
+/// A tensor without elements is aligned.
 fn is_aligned(entry: &TensorEntry<'_>, data: u64) -> bool {
     let (begin, end) = entry.data_offsets;
     let width = match entry.kind {

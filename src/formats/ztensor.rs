@@ -209,13 +209,13 @@ pub(crate) struct Dialect {
     /// The function that returns whether a key is a field of an object. In 0.1, all other keys of an object are its
     /// attributes. `None` if objects have a field for attributes.
     pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
-    /// Whether components may be in shards.
+    /// Whether the generation has shards: other files that hold blobs of components.
     pub(crate) has_shards: bool,
     /// The fields of objects and components that are looked up in the manifest again when an error or a writer needs them.
     pub(crate) fields: Fields,
     /// Whether the names of logical types may be dtypes, as in 1.1.
     pub(crate) logical_dtypes: bool,
-    /// Whether a compressed component must give its decoded size.
+    /// Whether each compressed component must have a field with its decoded size.
     pub(crate) needs_decoded_length: bool,
     /// How files of the generation are written and appended to; `None` if zten does not write the generation.
     pub(crate) writing: Option<&'static Writing>,
@@ -226,7 +226,7 @@ pub(crate) struct Dialect {
 pub(crate) struct Writing {
     pub(crate) generation: Generation,
     pub(crate) container: Container,
-    /// The facts about the generation that a parser needs.
+    /// The constant with the facts about the generation that a parser needs.
     pub(crate) dialect: &'static Dialect,
     /// The encoding that the generation uses for compressed components.
     pub(crate) compression: Encoding,
@@ -288,9 +288,9 @@ pub(crate) enum Nesting {
 /// The fields of a component that hold the offset and the length of its blob.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Blob {
-    /// The offset and the length are two fields.
+    /// The offset and the length of the blob are the values of two fields, given in this order.
     Fields(Field, Field),
-    /// One field is an array of the offset and the length.
+    /// The value of one field is an array of the offset and the length of the blob.
     Pair(Field),
 }
 

@@ -1,4 +1,4 @@
-//! Writing JSON to a writer of `std`.
+//! Functions that write JSON to a `std::io::Write`, with hidden characters escaped.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,8 @@ use serde_json::ser::{CharEscape, Formatter};
 use crate::escape::Escaped;
 use crate::escape::runs;
 
-/// Writes a value as JSON. Hidden characters are escaped, and floats have the digits that `Debug` gives them.
+/// Writes `value` to `out` as JSON on one line. Hidden characters in strings are escaped, and floats have the digits that
+/// `Debug` gives them.
 ///
 /// # Errors
 /// The output fails, or the value fails to serialize.
@@ -17,7 +18,7 @@ pub fn to_writer(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::
     Ok(value.serialize(&mut serializer(out))?)
 }
 
-/// Returns the serializer of [`to_writer`].
+/// Returns a serializer that writes JSON to `out` in the form of [`to_writer`].
 pub fn serializer(out: &mut dyn Write) -> serde_json::Serializer<&mut dyn Write, impl Formatter> {
     serde_json::Serializer::with_formatter(out, Visible)
 }
@@ -31,7 +32,8 @@ pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Re
     out.write_all(b"\n")
 }
 
-/// Writes a value as [`to_writer`] does, with each string in [`Escaped`] form, as in text output.
+/// Writes `value` to `out` as [`to_writer`] does, but with each string in the form of [`Escaped`], as in text output for
+/// people.
 ///
 /// # Errors
 /// The errors of [`to_writer`].
@@ -40,7 +42,7 @@ pub fn to_shown(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::R
     Ok(value.serialize(&mut serializer)?)
 }
 
-/// The formatter of [`to_writer`] for strings and floats.
+/// The formatter of [`to_writer`], which escapes hidden characters in strings and writes floats as `Debug` does.
 #[derive(Clone, Copy, Debug)]
 struct Visible;
 
@@ -58,7 +60,8 @@ impl Formatter for Visible {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Quotes, backslashes and ASCII control characters do not come here.
+        // `serde_json` has already split off quotes, backslashes and ASCII control characters, and writes them by another
+        // method.
         for (run, hidden) in runs(fragment) {
             out.write_all(run.as_bytes())?;
             if let Some(c) = hidden {
@@ -71,7 +74,7 @@ impl Formatter for Visible {
     }
 }
 
-/// The formatter of [`to_shown`] for strings.
+/// The formatter of [`to_shown`], which writes strings in the form of [`Escaped`].
 #[derive(Clone, Copy, Debug)]
 struct Shown;
 

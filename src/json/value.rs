@@ -20,7 +20,7 @@ use crate::json::{EXACT, Integer, Negative, Text, integer, single_key};
 /// whatever the file contains.
 pub const ENTRIES: usize = 4096;
 
-/// The bits of the canonical NaN, without a sign or payload.
+/// The bits, as a double, of the canonical NaN, which has no sign and no payload.
 pub const ONE_NAN: u64 = 0x7ff8_0000_0000_0000;
 
 /// A wrapper that serializes a map of attributes in the JSON form of `docs/json.md`.
@@ -30,7 +30,7 @@ pub struct Map<'a>(pub Attributes<'a>);
 impl Serialize for Map<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entries = || self.0.clone().map(|(key, item)| (key, Json(item)));
-        // Keys are unique, as the library checked when it opened the manifest.
+        // Keys need no check for duplicates, because they were checked when the manifest was opened.
         if entries().any(|(key, _)| key.starts_with('$')) {
             return single_key("$map", &Pairs(entries), serializer);
         }
@@ -77,7 +77,7 @@ impl Serialize for Json<'_> {
     }
 }
 
-/// Serializes text, without copying it where it is in one piece.
+/// Serializes a CBOR text as a JSON string. A text in one chunk is not copied.
 fn string<S: Serializer>(chunks: &Chunks<'_>, serializer: S) -> Result<S::Ok, S::Error> {
     match chunks.as_str() {
         Some(text) => serializer.serialize_str(text),
@@ -85,7 +85,8 @@ fn string<S: Serializer>(chunks: &Chunks<'_>, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// The text of all chunks. The library checked that each chunk is UTF-8 when it opened the manifest.
+/// A wrapper that displays the chunks of a CBOR text one after the other. Each chunk was checked to be UTF-8 when the
+/// manifest was opened.
 struct Joined<'c, 'a>(&'c Chunks<'a>);
 
 impl fmt::Display for Joined<'_, '_> {
@@ -94,7 +95,8 @@ impl fmt::Display for Joined<'_, '_> {
     }
 }
 
-/// The bytes of all chunks in hexadecimal digits.
+/// A wrapper that displays a CBOR byte string, all of its chunks one after the other, as lower-case hexadecimal digits
+/// without separators.
 struct Hex<'a>(Chunks<'a>);
 
 impl fmt::Display for Hex<'_> {
@@ -103,7 +105,8 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// A map as a list: key, value, key, value.
+/// A wrapper that serializes the entries of a map as one JSON array: key, value, key, value. The field is a function that
+/// returns the entries.
 struct Pairs<F>(F);
 
 impl<F: Fn() -> I, I: Iterator<Item = (K, V)>, K: Serialize, V: Serialize> Serialize for Pairs<F> {
@@ -153,7 +156,8 @@ fn compare(one: &Chunks<'_>, other: &Chunks<'_>) -> Ordering {
     }
 }
 
-/// Returns the bits, as a double, of the NaN in the CBOR item `spelled`. Widening by arithmetic could change the bits.
+/// Returns the bits, as a double, of the NaN that `spelled` encodes, a CBOR float of 2, 4 or 8 bytes. The bits are widened
+/// without arithmetic, which could change them.
 pub fn nan(spelled: &[u8]) -> u64 {
     let (fraction, sign) = match spelled {
         [0xf9, half @ ..] => {

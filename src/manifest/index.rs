@@ -78,7 +78,7 @@ impl<'a> ManifestRef<'a> {
         &self.validated.options
     }
 
-    /// Returns the facts about the format of the file.
+    /// Returns the facts in which file formats and generations differ, for the format of this file.
     #[inline]
     pub(crate) fn facts(&self) -> &'static FormatFacts {
         self.index().facts

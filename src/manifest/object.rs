@@ -36,7 +36,7 @@ impl<'a> Tensor<'a> {
         Self { parts, ordinal, record }
     }
 
-    /// Returns the facts about the format of the file.
+    /// Returns the facts in which file formats and generations differ, for the format of this file.
     #[inline]
     pub(crate) fn facts(&self) -> &'static FormatFacts {
         self.parts.facts()
@@ -345,9 +345,11 @@ impl core::fmt::Debug for ElementType<'_> {
 pub struct Component<'a> {
     pub(super) parts: ManifestRef<'a>,
     pub(super) record: &'a ComponentRecord,
-    /// The object of the component, and the object's ordinal.
+    /// The record of the object that the component belongs to.
     pub(super) owner: &'a ObjectRecord,
+    /// The ordinal of this object in the manifest.
     pub(super) object: u32,
+    /// The ordinal of the component in its object.
     pub(super) ordinal: u32,
 }
 
@@ -378,7 +380,7 @@ impl<'a> Component<'a> {
         self.facts().generation
     }
 
-    /// Returns the facts about the format of the file.
+    /// Returns the facts in which file formats and generations differ, for the format of this file.
     #[inline]
     pub(crate) fn facts(&self) -> &'static FormatFacts {
         self.parts.facts()

@@ -66,7 +66,8 @@ fn many_texts() {
 fn texts_of_one_hash() {
     let others = || (0..200).map(|n| alloc::format!("layer.{n}").into_bytes());
     for count in (0..80).step_by(if cfg!(miri) { 40 } else { 1 }) {
-        // The common end gives the group another hash each time, so another position among the other texts.
+        // The end that all texts of the group share gives the group a different hash in each round, and so a different
+        // position among the other texts.
         let end = u128::from(count).to_le_bytes();
         let group = (0..count).map(|first| [colliding(first).as_slice(), &end].concat());
         check(&others().chain(group).collect::<Vec<_>>());
@@ -140,7 +141,7 @@ fn texts_of_equal_blocks_have_hashes_of_their_own() {
     assert_eq!(hashes.len(), 215);
 }
 
-/// Checks that texts of equal length, at most 16 bytes, have different ends if they differ.
+/// Checks that two different texts of equal length, at most 16 bytes, get different results from `ends`.
 #[test]
 fn ends_have_each_byte() {
     let text: Vec<u8> = (1..=16).collect();

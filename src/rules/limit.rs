@@ -1,4 +1,5 @@
-//! Features of valid files that this reader does not read, and the limits that a valid file may exceed.
+//! The catalog of the features of valid zTensor files that zten does not read, and of the limits that a valid zTensor file
+//! may exceed.
 
 use super::{Class, NESTED, Row, Scope, Source, Texts, catalog};
 
@@ -13,7 +14,7 @@ catalog! {
         "The entry's `dtype` is one that version 0.1 lists.", "unsupported `dtype`",
         "The other entries of the file can be read.";
     Encoding "unsupported-encoding", Spec("v0.1 §8, v2 §3.4"), All,
-        "The `encoding` can be decoded: it is `raw` or `zstd` in 0.1, and absent in generation 2.", "unsupported `encoding`",
+        "The `encoding` can be decoded: it is `raw` or `zstd` in 0.1, and absent or `zt.zstd-seekable/1` in generation 2.", "unsupported `encoding`",
         "The other entries of the file can be read.";
     Layout "unsupported-layout", Spec("v0.1 crate readme, Extensibility"), V0,
         "The entry's `layout` is `dense`.", "unsupported `layout`",

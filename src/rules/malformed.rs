@@ -1,4 +1,4 @@
-//! The rules that make a file invalid.
+//! The catalog of the rules of zTensor that make a file which breaks them invalid.
 
 use super::{
     CANONICAL, COUNTED, Class, DAMAGED, NESTED, Row, Scope, Source, Texts, WRITER, catalog,
@@ -61,7 +61,7 @@ catalog! {
         "Every text string is UTF-8, each chunk by itself.",
         "a text string is not UTF-8", WRITER;
 
-    // Deterministic CBOR: what every item of a manifest of 2 keeps to.
+    // The form of deterministic CBOR, which every item of a manifest of generation 2 must have.
     CborShortest "cbor-shortest", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
         "Every CBOR head is the shortest one for its number.",
         "a CBOR head is longer than its number needs", WRITER;
@@ -82,7 +82,7 @@ catalog! {
         "The keys of every map are sorted by their encodings, byte by byte, strictly ascending.",
         "a key follows a greater key", WRITER;
 
-    // Keys and strings that are interpreted.
+    // Keys and strings to which the specification gives a meaning.
     KeyType "key-type", Spec("v0.1 §4, v1.1 II, v1.2 §1, v2 §3.1, §3.5"), All,
         "The keys of every interpreted map are text.",
         "a key is not text", WRITER;
@@ -296,7 +296,7 @@ catalog! {
         "`coords` has one entry for each value and dimension.",
         "`coords` has {} entries, not one for each value and dimension", WRITER;
 
-    // The attributes that the profiles of 2 require.
+    // The attributes and parts that the profiles of generation 2, such as `zt.mx/1`, require.
     AttributeMissing "attribute-missing", Spec("v2 §5.2"), V2,
         "An object with a profile has the attributes that its layout requires, and the attributes have their fields.", "the object lacks an attribute that its layout requires, or a field of such an attribute", WRITER;
     AttributeType "attribute-type", Spec("v2 §5.2"), V2,
@@ -326,8 +326,8 @@ catalog! {
 
     // The content of components.
     DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
-        "The stored bytes of a component have the digest that the manifest gives.",
-        "the stored bytes do not have the digest that the manifest gives", DAMAGED;
+        "The stored bytes of a component (in generation 2, its decoded bytes) have the digest that the manifest gives.",
+        "the bytes of the component do not have the digest that the manifest gives", DAMAGED;
     IndptrStart "csr-indptr-start", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` begins with 0.", "`indptr` begins with {}", WRITER;
     IndptrOrder "csr-indptr-order", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,

@@ -41,7 +41,7 @@ const BLOCKS: usize = 82;
 /// A parsed and checked header. Only the extents of tensor data have not been checked against the file.
 #[derive(Debug)]
 pub(super) struct GgufHeader<'h> {
-    /// The number of tensors.
+    /// The number of tensors that the header describes.
     pub(super) tensors: u32,
     /// An upper bound for the number of bytes that the names, layouts and attributes of all tensors take as CBOR.
     pub(super) text: usize,
@@ -209,7 +209,7 @@ pub(super) fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
     }
 }
 
-/// The results of parsing the metadata.
+/// The metadata of a GGUF file, after it has been parsed and converted.
 struct Metadata {
     /// The metadata, converted to a CBOR map with sorted keys.
     cbor: Vec<u8>,

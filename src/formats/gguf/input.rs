@@ -65,7 +65,7 @@ impl Stop {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input<'h> {
     bytes: &'h [u8],
-    /// The offset in the file of the next byte.
+    /// The current position, as the offset in the file of the byte that is read next.
     at: usize,
     /// The length of the file in bytes.
     length: u64,
@@ -98,7 +98,7 @@ impl<'h> Input<'h> {
         self.byte_order
     }
 
-    /// Returns the offset of the next byte in the file.
+    /// Returns the current position, as the offset in the file of the byte that is read next.
     pub(super) fn at(&self) -> u64 {
         u64_from_usize(self.at)
     }

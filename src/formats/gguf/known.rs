@@ -304,7 +304,7 @@ fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
 struct Facts<'h> {
     /// The name of the architecture, if its counts are checked; otherwise `None`.
     architecture: Option<&'h str>,
-    /// Whether the architecture has no attention.
+    /// Whether the architecture is one of [`RECURRENT`], without attention, so that it may have 0 attention heads.
     is_recurrent: bool,
     /// The number of tokens of the tokenizer; `None` if the metadata has no array of tokens.
     tokens: Option<u64>,

@@ -34,7 +34,7 @@ pub(crate) struct Unselected {
     overlays: Counted,
 }
 
-/// A tensor that the index does not select.
+/// A tensor in a file of the index that the index does not select.
 #[derive(Clone, Copy, Debug)]
 struct Other {
     name: Span,

@@ -64,7 +64,7 @@ pub(super) struct IndexHeader {
 /// because programs that load the files do not use the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
-    /// A whole number.
+    /// The value, which is a whole number below 2^64.
     Number(u64),
     /// A value that is not a whole number, or is too large.
     Other,
@@ -181,7 +181,7 @@ impl Weights {
         FieldReader(self.records.get(start..).unwrap_or_default())
     }
 
-    /// Adds the tensor `name` in the file number `number`.
+    /// Adds an entry to the map: the tensor `name` is in file number `number`.
     fn push(&mut self, name: &str, number: usize) -> Result<(), FormatError> {
         let start = self.records.len();
         let most = name.len().saturating_add(2 * NUMBER);
@@ -202,7 +202,7 @@ impl Weights {
         Ok(())
     }
 
-    /// Adds the file `file`, and returns its number.
+    /// Adds the file `file`, which no earlier entry names, to the list of files, and returns its number, counted from 0.
     fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, FormatError> {
         let number = self.files.len();
         if u64_from_usize(number) >= limits.shards().into() {

@@ -27,7 +27,7 @@ pub(crate) struct Entries<'h> {
     limits: &'h Limits,
     /// The number of bytes of the file before the header.
     before: u64,
-    /// The length of the header in bytes.
+    /// The length in bytes of the whole header, whether it is UTF-8 or not.
     header: usize,
     /// The header up to the first byte that is not UTF-8. Parsing ends there.
     text: &'h str,

@@ -19,37 +19,37 @@ pub(super) struct Fault {
 /// What is wrong at the position of a [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// The header ends, but more is expected.
+    /// The header ends where the parser expects more bytes.
     End,
     /// The header has another token than the parser expected.
     Expected(Expected),
-    /// A string contains a control character.
+    /// A JSON string contains a control character that is not escaped.
     Control,
     /// A backslash does not begin a valid escape.
     Escape,
     /// An escape such as `\ud800` is one half of a surrogate pair, and the other half does not follow or precede it.
     Surrogate,
-    /// A string is not UTF-8.
+    /// A JSON string contains bytes that are not UTF-8.
     Utf8,
-    /// An entry has an unknown field.
+    /// The entry of a tensor has a field other than `dtype`, `shape` and `data_offsets`.
     UnknownField,
-    /// An entry has a field twice.
+    /// The entry of a tensor has a field twice.
     DuplicateField,
-    /// An entry lacks this field.
+    /// The entry of a tensor lacks this field.
     MissingField(Field),
-    /// The dtype of an entry is not supported.
+    /// The dtype of a tensor is not one that zten supports.
     Dtype,
-    /// An entry has more dimensions than the limits allow.
+    /// The shape of a tensor has more dimensions than the limit `rank` allows.
     Rank,
-    /// The metadata have more keys than the limits allow.
+    /// The map `__metadata__` has more keys than the limit `keys` allows.
     Keys,
-    /// The header has two entries for the metadata.
+    /// The header has the key `__metadata__` twice.
     DuplicateMetadata,
     /// There is not enough memory to decode a string or store a dimension.
     Memory,
 }
 
-/// A field of a tensor's entry in the header.
+/// A field that each tensor's entry in the header must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Dtype,
@@ -57,7 +57,7 @@ pub(super) enum Field {
     DataOffsets,
 }
 
-/// The token that the parser expected.
+/// A token or value that the parser expected, for the message about another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     Colon,
@@ -70,7 +70,7 @@ pub(super) enum Expected {
     Metadata,
     Shape,
     Offsets,
-    /// The closing bracket after the second of two offsets.
+    /// The closing bracket after the second of the two numbers in `data_offsets`.
     OffsetsEnd,
     /// No token: only white space may follow, up to the end of the header.
     Nothing,

@@ -216,7 +216,7 @@ fn wrong_counts_are_notes() {
 
 #[test]
 fn unknown_keys_are_left_out() {
-    let (notes, fault) = found(&format!(r#"{{{MAP},"more":[[]],"x":1,"more":2}}"#), &two());
+    let (notes, fault) = found(&format!(r#"{{{MAP},"more":[[]],"x":1,"other":2}}"#), &two());
     let wanted = "\"more\" is a key of the index other than `weight_map` and `metadata`, which zten ignores (rule index-key, policy), and 2 more";
     assert_eq!((notes, fault), (vec![wanted.to_owned()], None));
 }

@@ -31,7 +31,7 @@ pub struct Array {
 pub struct OpaqueType<'a> {
     /// The name of the type, as [`Component::type_name`](crate::Component::type_name) returns it.
     pub name: &'a str,
-    /// The size of an element in bytes.
+    /// The size in bytes of one element of this type.
     pub size: u64,
 }
 
@@ -123,9 +123,9 @@ pub trait ArrayList {
     fn attributes(&self) -> Attributes<'_>;
 }
 
-/// A list of arrays whose bytes can be read.
+/// A list of arrays whose elements can also be read, so that the arrays can be written to a file.
 pub trait ArraySource: ArrayList {
-    /// The error of reading an array.
+    /// The type of the errors that reading an array returns.
     type Error;
 
     /// Passes the bytes of array number `at` to `take`, chunk by chunk. If this method succeeds, all bytes have been
@@ -159,11 +159,11 @@ pub struct Inexpressible {
 /// The tensor, attribute or file that a format cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The file as a whole.
+    /// The format cannot hold the tensors and attributes together in one file.
     File,
-    /// The tensor with this name.
+    /// The format cannot hold the tensor with this name.
     Tensor(String),
-    /// The attribute of the file with this key.
+    /// The format cannot hold the attribute of the file with this key.
     Attribute(String),
 }
 

@@ -34,7 +34,7 @@ const SAFETENSORS: [(DType, &str); 20] = [
 pub struct Dtype {
     /// The position of the type in [`SAFETENSORS`].
     rank: u8,
-    /// The width of an element in bits.
+    /// The width in bits of one element of this type.
     bits: u64,
     name: &'static str,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::escape::quoted;
 use crate::rules::Generation;
 
-/// A format that zten writes.
+/// A file format that zten can write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenFormat {
     /// zTensor.

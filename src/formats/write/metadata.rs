@@ -64,7 +64,7 @@ impl<'a> Metadata<'a> {
         Ok(Self { attributes, json_keys })
     }
 
-    /// Returns whether there are no attributes.
+    /// Returns whether the file has no attributes, and so no `__metadata__`.
     pub(super) fn is_empty(&self) -> bool {
         self.attributes.clone().next().is_none()
     }

@@ -75,7 +75,7 @@ impl Members {
         Ok(())
     }
 
-    /// Writes the next bytes of the last member.
+    /// Writes `bytes` to `out` as the next bytes of the last member, and adds them to its checksum.
     pub(super) fn write(&mut self, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
         self.crc.update(bytes);
         out.write_all(bytes)?;

@@ -201,7 +201,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Returns the length of the file in bytes.
+    /// Returns the length in bytes of the file: the offset at which its footer ends.
     pub(crate) fn file_len(&self) -> u64 {
         let footer = self.blobs_end.max(self.manifest.end);
         footer.saturating_add(self.container.footer_len())

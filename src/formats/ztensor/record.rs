@@ -122,7 +122,7 @@ impl ParsedObject<'_> {
     };
 }
 
-/// An unsigned integer and its position in the manifest.
+/// The parsed value of a field that is an unsigned integer, and its position in the manifest, for errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uint {
     pub(crate) bytes_left: BytesLeft,

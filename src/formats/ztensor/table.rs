@@ -57,7 +57,7 @@ macro_rules! table {
                 $crate::formats::ztensor::Field(self.as_str())
             }
 
-            /// Returns the field whose key is `key`.
+            /// Returns the field of this record whose key is `key`; `None` for an unknown key.
             #[inline]
             pub(crate) fn named(key: &[u8]) -> Option<Self> {
                 $( if key == $key.as_bytes() { return Some(Self::$slot); } )+
@@ -70,7 +70,7 @@ macro_rules! table {
                 1_u32.wrapping_shl(self as u32)
             }
 
-            /// Writes the key as a CBOR text.
+            /// Appends the key of this field to `out` as a CBOR text.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             #[inline]
             pub(crate) fn write(

@@ -1,6 +1,6 @@
 //! The manifest of generations 1.1 and 1.2, of files with the magic `ZTEN1000`: v1.1 II, v1.2 §1. Both share one schema.
-//! The minor version decides three things only: the
-//! set of dtypes, whether a zstd component needs `uncompressed_length`, and which types indices may have.
+//! The minor version decides three things only: the set of dtypes, whether a zstd component needs `uncompressed_length`, and
+//! which types indices may have.
 
 use super::context::{
     Attributes, DigestText, FieldType, LayoutName, ManifestFields, Name, OpenList, ParseContext,

@@ -1,6 +1,5 @@
 //! The manifest of generation 2: v2 §3. It is deterministic CBOR. Records that consist of known fields are checked for this
-//! form
-//! while they are parsed. A record with an unknown field is first checked as a whole by the walker.
+//! form while they are parsed. A record with an unknown field is first checked as a whole by the walker.
 
 mod content;
 mod parts;

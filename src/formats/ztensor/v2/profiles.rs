@@ -85,9 +85,9 @@ pub(crate) enum Types {
     Halves,
     /// Bytes, as GGUF blocks require: the dtype must be `u8`, and the component must not have the key `type`.
     U8,
-    /// Words of codes: signed or unsigned integers of this width.
+    /// The types of words into which codes are packed: signed or unsigned integers as wide as this type.
     Word(StorageType),
-    /// Elements of any type.
+    /// All types: the profile does not restrict the type of the elements.
     Plain,
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum Types {
 pub(crate) enum Count {
     /// Exactly this number. `None` means that the number is not whole or exceeds 64 bits, so that no component has it.
     Exactly(Option<u64>),
-    /// One of these two numbers.
+    /// One of these two numbers. `None` means that the number exceeds 64 bits, so that no component has it.
     Either(Option<u64>, Option<u64>),
     /// The number of scales divided by this number: one element for each group of this many scales.
     PerScales(u64),
@@ -161,7 +161,7 @@ impl ComponentRecord {
     }
 }
 
-/// The ggml types with a profile `gguf.NAME/1`.
+/// The names of the ggml types that have a profile `gguf.NAME/1`, in the place of `NAME`.
 const GGUF: [&[u8]; 22] = [
     b"q4_0", b"q4_1", b"q5_0", b"q5_1", b"q8_0", b"q8_1", b"q2_k", b"q3_k", b"q4_k", b"q5_k",
     b"q6_k", b"q8_k", b"iq1_s", b"iq1_m", b"iq2_xxs", b"iq2_xs", b"iq2_s", b"iq3_xxs", b"iq3_s",
@@ -209,7 +209,7 @@ fn along(shape: &[u64], axis: Uint) -> Result<u64, Fault> {
     dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.bytes_left, axis.value))
 }
 
-/// Creates the rule for the component `role`.
+/// Creates the rule that the component with the role `role` has elements of one of `types`, as many as `count`.
 fn part(role: Role, types: Types, count: Count) -> PartRule {
     PartRule { role, types, count }
 }
@@ -372,7 +372,7 @@ impl<'m> Unread<'m> {
         Ok(())
     }
 
-    /// Parses the value as a text.
+    /// Parses the unread value, which must be a text. Another type breaks `attribute-type`.
     fn text(self, cx: &mut ParseContext<'_>) -> Checked<Text<'m>> {
         Ok(<Text<'m> as FieldType<'m, true>>::parse(cx, Rule::AttributeType, self.0)?.1)
     }
