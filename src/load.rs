@@ -276,7 +276,7 @@ fn run_all<T, O: Send>(
     Ok(done.into_iter().map(|(_, output)| output).collect())
 }
 
-/// The progress of work on several items: the items that no thread has taken yet, and the outcomes of the others.
+/// The progress of work on several items: the items that no thread has taken yet, and the outcomes of the items that are done.
 struct Progress<I, O> {
     /// The items that are left; `None` after an error that ends the work.
     items: Option<Enumerate<I>>,

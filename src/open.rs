@@ -215,7 +215,8 @@ impl Opening {
         self.step_for(InMemory([]))
     }
 
-    /// Does the same as [`step`](Self::step), but the archive is read from `source`.
+    /// Parses the supplied bytes and returns the next step as [`step`](Self::step) does, except that the final archive reads its
+    /// tensors from `source`.
     ///
     /// # Errors
     /// The errors of [`step`](Self::step).
@@ -361,7 +362,8 @@ impl SuppliedFile {
         Self { length, runs: BTreeMap::new(), wanted: Lock::default() }
     }
 
-    /// Returns the supplied bytes from `offset` to the end of their run; `None` if the byte at `offset` was not supplied.
+    /// Returns the supplied bytes from `offset` to the end of the run of bytes that `offset` lies in; `None` if the byte at
+    /// `offset` was not supplied.
     fn from(&self, offset: u64) -> Option<&[u8]> {
         let (start, run) = self.runs.range(..=offset).next_back()?;
         let held = run.get(usize::try_from(offset.saturating_sub(*start)).ok()?..)?;
