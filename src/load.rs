@@ -30,8 +30,7 @@ use crate::verify::{decoded_total_error, required};
 ///
 /// A thread that finds no component left helps another thread: it decodes frames of a component that the other thread has begun, if
 /// the component has several frames of 16 KiB or more on average and of 64 MiB at most, which decode to at most 64 times their size.
-/// Each thread then takes the
-/// memory of a zstd window and of the stored bytes of one frame.
+/// Each thread then takes the memory of a zstd window and of the stored bytes of one frame.
 ///
 /// Content that has a digest in the manifest has been compared with it. Whether the indices of sparse objects are in range
 /// is not checked here, but by [`Verifier`](crate::verify::Verifier).
