@@ -28,9 +28,9 @@ use crate::verify::{decoded_total_error, required};
 /// A loader that reads whole components of one file into memory on several threads: decoded, little-endian and verified,
 /// within the limits on a whole file.
 ///
-/// A thread that finds no component left helps another thread: it decodes frames of a component that the other has begun,
-/// if the component has many frames of 16 KiB to 64 MiB that decode to at most 64 times their size. Each thread then takes the
-/// memory of a zstd window and of the stored bytes of one frame.
+/// A thread that finds no component left helps another thread: it decodes frames of a component that the other thread has begun, if
+/// the component has several frames of 16 KiB or more on average and of 64 MiB at most, which decode to at most 64 times their size.
+/// Each thread then takes the memory of a zstd window and of the stored bytes of one frame.
 ///
 /// Content that has a digest in the manifest has been compared with it. Whether the indices of sparse objects are in range
 /// is not checked here, but by [`Verifier`](crate::verify::Verifier).
@@ -276,7 +276,7 @@ fn run_all<T, O: Send>(
     Ok(done.into_iter().map(|(_, output)| output).collect())
 }
 
-/// The progress of work on several items: the items that no thread has taken yet, and the outcomes of the others.
+/// The progress of work on several items: the items that no thread has taken yet, and the outcomes of the items that are done.
 struct Progress<I, O> {
     /// The items that are left; `None` after an error that ends the work.
     items: Option<Enumerate<I>>,

@@ -34,15 +34,16 @@ pub fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|name| is_http(name) || is_object(name))
 }
 
-/// Returns whether the URL has a query. A query may be a signature for this file only, so the URLs of its shards cannot be
-/// derived.
+/// Returns whether `path` is an HTTP URL with a query. A query may be a signature for this file only, so the URLs of its shards
+/// cannot be derived.
 #[cfg(feature = "std")]
 pub fn has_query(path: &Path) -> bool {
     let text = path.to_str().filter(|text| is_http(text));
     text.is_some_and(|text| text.contains('?'))
 }
 
-/// Returns a name for display: a URL loses its user, password and query, which may be secrets.
+/// Returns the name of the file at `path` for display. An HTTP URL is returned without its user, password, query and fragment,
+/// which may be secrets; `?...` replaces the query or fragment.
 #[cfg(feature = "std")]
 pub fn shown(path: &Path) -> Cow<'_, Path> {
     let Some(text) = path.to_str().filter(|text| is_http(text)) else { return path.into() };
@@ -56,7 +57,8 @@ pub fn shown(path: &Path) -> Cow<'_, Path> {
     Path::new(&format!("{scheme}://{host}{path}{after}")).to_owned().into()
 }
 
-/// Returns the name of a file in a JSON document: [`shown`], with U+FFFD in place of bytes that are not Unicode.
+/// Returns the name of the file at `path` for a JSON document: the text that [`shown`] returns, with U+FFFD in place of bytes
+/// that are not Unicode.
 #[cfg(feature = "std")]
 pub fn file_name(path: &Path) -> Cow<'_, str> {
     match shown(path) {

@@ -218,8 +218,8 @@ impl NumberKind {
         Number { kind: self, value }
     }
 
-    /// Returns the number of fraction bits and the exponent of the smallest normal number, if this is a float narrower than
-    /// `f32`.
+    /// Returns the number of fraction bits and the exponent of the smallest normal number, if this is a float narrower than `f32`.
+    /// Returns `None` for every other type, and for `f8_e8m0`.
     fn precision(self) -> Option<(i32, i32)> {
         Some(match self {
             Self::Plain(StorageType::F16) => (10, -14),

@@ -4,9 +4,9 @@
 //! returns the ranges of the file and of its sibling files that it needs, and the caller reads them and supplies their bytes, for
 //! example by asynchronous requests. Each range lies within its file, and all ranges together are within the limits.
 //!
-//! `Opening` keeps all supplied bytes, and parses the header from its first byte after each supply. Each time it requests at
-//! least twice as many bytes as the time before, so it parses most headers a few times, and every header a number of times that
-//! grows with the logarithm of its length.
+//! `Opening` keeps all supplied bytes, and parses the header from its first byte after each supply. The least number of bytes that
+//! it requests doubles each time, so it parses most headers a few times, and every header a number of times that grows with the
+//! logarithm of its length.
 
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
@@ -120,8 +120,8 @@ where
     }
 }
 
-/// The smallest number of bytes in each range that [`Opening`] asks for in its first pass, if the file has as many. Each later
-/// pass asks for at least twice as many as the pass before.
+/// The smallest number of bytes in each range that [`Opening`] asks for in its first pass, if the file has as many. Each later pass
+/// doubles this number.
 const LEAST: u64 = 4 << 10;
 /// The number of bytes by which the supplied bytes of a file may exceed the limit `manifest`, since data beside the header is
 /// read along with the header.
@@ -215,7 +215,8 @@ impl Opening {
         self.step_for(InMemory([]))
     }
 
-    /// Does the same as [`step`](Self::step), but the archive is read from `source`.
+    /// Parses the supplied bytes and returns the next step as [`step`](Self::step) does, except that the final archive reads its
+    /// tensors from `source`.
     ///
     /// # Errors
     /// The errors of [`step`](Self::step).
@@ -361,7 +362,8 @@ impl SuppliedFile {
         Self { length, runs: BTreeMap::new(), wanted: Lock::default() }
     }
 
-    /// Returns the supplied bytes from `offset` to the end of their run; `None` if the byte at `offset` was not supplied.
+    /// Returns the supplied bytes from `offset` to the end of the run of bytes that `offset` lies in; `None` if the byte at
+    /// `offset` was not supplied.
     fn from(&self, offset: u64) -> Option<&[u8]> {
         let (start, run) = self.runs.range(..=offset).next_back()?;
         let held = run.get(usize::try_from(offset.saturating_sub(*start)).ok()?..)?;

@@ -143,7 +143,7 @@ enum Step {
     File(File),
     /// A symbolic link.
     Link,
-    /// No such file, or an earlier step is no folder.
+    /// No file is at the path, an earlier step of the path is no folder, or the file is a socket.
     Nothing,
 }
 

@@ -260,8 +260,8 @@ impl<S: core::fmt::Debug> core::fmt::Debug for Shards<'_, S> {
 
 impl<B: AsRef<[u8]>> Manifest<B> {
     /// Looks for each shard of the table once with `finder`, and validates the frame and size of the shards that are
-    /// found. A shard of an unsupported version is treated as missing, except that [`Shards::verify`] compares its
-    /// digest.
+    /// found. From a shard of an unsupported version no component is read: reading fails with `unsupported-version`.
+    /// [`Shards::verify`] compares the digest of such a shard all the same.
     ///
     /// # Errors
     /// `limit-shards` if the table has more than [`Limits::shards`] shards, before any of them is looked for;

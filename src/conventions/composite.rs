@@ -193,8 +193,8 @@ enum MemberRole {
 }
 
 impl Facts {
-    /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite
-    /// form.
+    /// Returns what the tensor with the role `role` in its group becomes in the composite object. Returns `None` if the
+    /// convention has no such tensor, or no composite form.
     fn member_role(&self, role: &str) -> Option<MemberRole> {
         let Self { convention, bits, rows, columns, size, .. } = *self;
         let component = |role, from, to, shape| {
@@ -703,7 +703,7 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Returns whether the attributes of this object are those that an object of the form `facts` gets.
+    /// Returns whether this object has the attributes that [`Composites`] writes for an object with these `facts`.
     fn has_attributes_of(
         &self,
         facts: &Facts,

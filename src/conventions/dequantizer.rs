@@ -39,8 +39,8 @@ struct Chunks<'a> {
     data: Pieces<'a>,
     converter: Converter,
     values: Vec<f32>,
-    /// The outcome of comparing the digests of the other components, and the number of bytes to which these components have
-    /// decoded.
+    /// What is known of the components that were read whole before the first chunk of `data`: the outcome of comparing their
+    /// digests, and the number of bytes to which they have decoded.
     others: Others<'a>,
 }
 

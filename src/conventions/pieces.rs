@@ -12,7 +12,8 @@ use crate::num::{u64_from_usize, usize_from_u32};
 /// The combined outcome of comparing the digests of several components.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Digests<'a> {
-    /// [`Verified::Digest`] if all components have a digest that matches; `None` before a component was read to its end.
+    /// [`Verified::Digest`] if all components have a digest that matches; `None` until a component has been read to
+    /// its end.
     pub(super) verified: Option<Verified>,
     /// A component whose digest zten cannot compare.
     pub(super) unverifiable: Option<Component<'a>>,

@@ -8,7 +8,7 @@ use super::{ByteOrder, Element, LogicalType, StorageType, padded, sealed};
 /// bits of mantissa.
 #[inline]
 fn widen<const MANTISSA: u32, const BIAS: u32>(bits: u8) -> f32 {
-    // None of these operations can wrap: the resulting exponent field is between 127 - 16 and 127 + 16.
+    // `power` may be below 0 and then wraps, but the result does not: the exponent field is between 127 - 17 and 127 + 16.
     let exponent_of = |power: u32| power.wrapping_sub(BIAS).wrapping_add(127).wrapping_shl(23);
     let sign = u32::from(bits & 0x80) << 24;
     let magnitude = bits & 0x7f;

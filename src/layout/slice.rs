@@ -324,8 +324,9 @@ impl<'a> Slice<'a> {
     /// seek table and each frame with bytes of the slice are read; a frame is read to its end, so that its checksum and
     /// size are verified. zstd of 1.x is decoded from its beginning to its end.
     ///
-    /// The digest covers all of a component. The outcome of verifying it is returned if all was decoded, and `None` if
-    /// parts were skipped, so that the digest could not be verified.
+    /// The digest covers all of a component. The outcome of verifying the digest is returned only for encodings that have to be decoded
+    /// from the beginning to the end, such as zstd of 1.x. For raw components and components in frames, no digest is computed, and
+    /// `None` is returned.
     ///
     /// # Errors
     /// The errors of [`Component::reader`] and [`Reader::next_chunk`](crate::Reader::next_chunk); [`Misuse::Type`] if

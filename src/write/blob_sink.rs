@@ -274,7 +274,7 @@ fn find(blobs: &Runs<Shared>, identity: Identity, decoded: u64) -> Option<Stored
 const RECENT: usize = 32;
 
 /// A set that grows by one item at a time. The last items are unsorted; items before them are in sorted runs, each
-/// longer than all runs after it, so that there are few runs whatever the items are. An attacker could choose items
+/// longer than the run after it, so that there are few runs whatever the items are. An attacker could choose items
 /// that collide in a hash table.
 #[derive(Debug)]
 struct Runs<T> {

@@ -319,7 +319,7 @@ struct Stream<'a> {
     storage: StorageType,
     /// The number of decoded bytes that are still to be written.
     left: u64,
-    /// The first bytes of an index that is split between two calls, and their number.
+    /// The first bytes of an index that is split between two calls, and the number of these bytes.
     part: ([u8; 8], usize),
     /// Whether the high nibble of the last byte must be 0.
     odd: bool,
@@ -365,7 +365,8 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Validates what can be checked only after the last byte.
+    /// Validates, after the last byte of the component, the rules on all of its indices together, and that an unused high nibble
+    /// of the last byte is 0.
     fn finish(&self, sparse: &mut Indices<'_>) -> Result<(), BareError> {
         sparse.finish().map_err(index_error)?;
         if self.odd && self.last > 15 {

@@ -110,7 +110,7 @@ impl WriteOptions {
         self
     }
 
-    /// Returns these settings for a file in canonical form: each content has exactly one file (`docs/canonical.md`).
+    /// Returns these settings for a file in canonical form: for given content there is exactly one such file (`docs/canonical.md`).
     /// Objects and components must then be written in [`canonical_order`](super::canonical_order), in 2 in the order of
     /// their bytes. Components are not compressed, and all get a sha256 (in 2 an xxh3).
     #[must_use]

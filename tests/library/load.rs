@@ -110,7 +110,7 @@ fn loaded_elements_are_those_of_data() {
     let [other, own] = [&[3.0_f32][..], &[1.5, 2.5]]
         .map(|floats| floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<u8>>());
     let file = write(&WriteOptions::default(), |file| {
-        file.add_object(&object, &[("a", &other), ("data", &own)])
+        file.add_object(&object, &[("a", &other[..]), ("data", &own[..])])
     });
     let archive = Archive::from_bytes(file.unwrap()).unwrap();
     let loaded = archive.load().unwrap();
