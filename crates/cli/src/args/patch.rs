@@ -130,8 +130,8 @@ pub(crate) struct PatchShow {
     pub(crate) strictness: Strictness,
 }
 
-/// Returns whether two paths name the same entry of the same folder, such as `x` and `./x`. A link is another entry than the
-/// file to which it leads, because replacing one leaves the other.
+/// Returns whether two paths name the same entry of the same folder, such as `x` and `./x`. A link is another entry than
+/// the file to which it leads: links are not replaced.
 fn are_one_entry(one: &Path, other: &Path) -> bool {
     let folder = |path: &Path| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -107,8 +107,8 @@ pub(crate) fn run(
     unread.into_iter().try_for_each(|problem| app.problem(problem))
 }
 
-/// Compares the elements of each of `objects` that [has elements to compare](ObjectDifference::has_elements). Works on several objects in
-/// parallel if both files are local and there are several threads.
+/// Compares the elements of each of `objects` that [has elements to compare](ObjectDifference::has_elements). Works on
+/// several objects in parallel if both files are local and there are several threads.
 fn measure(
     sides: &[Side; 2],
     objects: &mut [ObjectDifference<'_>],

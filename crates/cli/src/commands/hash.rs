@@ -1,5 +1,5 @@
-//! `zten hash`: prints a list with the digest of each decoded component of a file, compares files with a list that was printed before
-//! (`--check`), or prints the identity of a file's tensors (`--id`).
+//! `zten hash`: prints a list with the digest of each decoded component of a file, compares files with a list that was
+//! printed before (`--check`), or prints the identity of a file's tensors (`--id`).
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -103,8 +103,8 @@ fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem
 /// looked at here: the list is parsed in the confined process.
 ///
 /// # Errors
-/// The list cannot be read, is longer than the limit `manifest`, names no file, or names a remote file or standard input. The path of
-/// a file in the list is missing or not Unicode text.
+/// The list cannot be read, is longer than the limit `manifest`, names no file, or names a remote file or standard input.
+/// The path of a file in the list is missing or not Unicode text.
 pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, String> {
     let shown = escape::path(&remote::shown(list));
     if list.as_os_str() == "-" || remote::is_remote(list) {

@@ -256,8 +256,8 @@ fn shares_header(archive: &FileWithShards, chain: &Chain<'_, '_>) -> bool {
         && chain.keeps_header()
 }
 
-/// Copies the header and the unchanged tensors of `archive` to their offsets in `new`. The kernel copies neighbors at once, or shares
-/// their blocks.
+/// Copies the header and the unchanged tensors of `archive` to their offsets in `new`. The kernel copies neighbors at once,
+/// or shares their blocks.
 fn copy_unchanged(
     archive: &FileWithShards,
     chain: &Chain<'_, '_>,

@@ -24,7 +24,8 @@ pub(crate) trait Fold: Clone {
     fn add(&mut self, other: &Self);
 }
 
-/// A line of a listing: one tensor, or several tensors with equal data (such as dtype and shape) whose names differ only in numbers.
+/// A line of a listing: one tensor, or several tensors with equal data (such as dtype and shape) whose names differ only in
+/// numbers.
 pub(crate) struct Leaf<'a, T> {
     /// The common name, with the numbers in braces: `layers.{0..31}.weight`.
     pub(crate) name: Cow<'a, str>,
@@ -93,7 +94,8 @@ fn braces(numbers: impl Iterator<Item = u64>) -> String {
     format!("{{{}}}", words.join(","))
 }
 
-/// Folds the last number of each name, then the number before it, and so on. Returns the leaves in the natural order of their names.
+/// Folds the last number of each name, then the number before it, and so on. Returns the leaves in the natural order of
+/// their names.
 pub(crate) fn fold<T: Fold>(mut leaves: Vec<Leaf<'_, T>>) -> Vec<Leaf<'_, T>> {
     for _ in 0..NUMBERS {
         let value = |leaf: &Leaf<'_, T>| leaf.number.as_ref().map(|(_, number)| *number);

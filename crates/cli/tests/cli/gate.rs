@@ -217,8 +217,8 @@ fn a_file_named_as_an_argument_must_be_a_tensor_file() {
     });
 }
 
-/// Some model stores name each file by its digest, so only the content of a file says its format. The folder is no store whose digests
-/// zten compares.
+/// Some model stores name each file by its digest, so only the content of a file says its format. The folder is no store
+/// whose digests zten compares.
 #[test]
 fn files_of_a_blob_store_are_recognized_by_their_content() {
     let folder = tempfile::tempdir().unwrap();

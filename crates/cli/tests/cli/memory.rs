@@ -37,9 +37,9 @@ fn texts(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Writes a zTensor file with seven attributes that take much memory or time to process. Each is large: a text of control characters,
-/// each of which is escaped when it is printed; a byte string; an array of small items, which ends with the byte `last`; an array of small
-/// maps; and three long maps with unsorted or repeated keys. Returns the path of the file.
+/// Writes a zTensor file with seven attributes that take much memory or time to process. Each is large: a text of control
+/// characters, each of which is escaped when it is printed; a byte string; an array of small items, which ends with the
+/// byte `last`; an array of small maps; and three long maps with unsorted or repeated keys. Returns the path of the file.
 fn costly(name: &str, last: u8) -> PathBuf {
     let mut hidden = head(3, EACH as u64);
     hidden.resize(hidden.len() + EACH, 1);

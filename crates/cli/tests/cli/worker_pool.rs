@@ -175,8 +175,8 @@ fn a_file_that_vanishes_is_a_line() {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();
     out.read_line(&mut first).unwrap();
-    // The command stops checking files while nobody reads its output. Of 8,000 files it has checked only the first ones by now, so it
-    // has not yet opened the file that is removed here.
+    // The command stops checking files while nobody reads its output. Of 8,000 files it has checked only the first ones by
+    // now, so it has not yet opened the file that is removed here.
     let gone = folder.path().join("007-998.zt");
     fs::remove_file(&gone).unwrap();
     let lines: Vec<Value> = [first]

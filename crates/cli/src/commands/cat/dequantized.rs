@@ -12,7 +12,8 @@ pub(super) fn is_requested(object: &Tensor<'_>, args: &Cat) -> bool {
     object.is_quantized() && args.component.is_none() && !args.raw
 }
 
-/// Passes the values of `object` to `take` as little-endian `f32`. Returns a component whose digest cannot be verified, if there is one.
+/// Passes the values of `object` to `take` as little-endian `f32`. Returns a component whose digest cannot be verified, if
+/// there is one.
 pub(super) fn read<'a>(
     object: &Tensor<'a>,
     take: &mut ChunkFn<'_>,

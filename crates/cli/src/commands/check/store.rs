@@ -1,4 +1,5 @@
-//! Files in a store of downloaded models: blobs are compared with their names while they are checked, and manifests with their blobs.
+//! Files in a store of downloaded models: blobs are compared with their names while they are checked, and manifests with
+//! their blobs.
 
 use std::path::Path;
 

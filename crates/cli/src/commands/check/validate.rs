@@ -95,8 +95,8 @@ fn of_other_kind(
 ) -> Option<(&'static str, &'static str, Option<Finding>)> {
     match kind {
         Recognized::Other(kind) => Some((kind.name(), kind.description(), None)),
-        // Python packages have empty files, but an empty file that is named like weights is an error, unless a hub's cache says with it
-        // that the hub has no such file.
+        // Python packages have empty files, but an empty file that is named like weights is an error, unless a hub's cache
+        // says with it that the hub has no such file.
         Recognized::Empty
             if role == Role::Record || !path.file_name().is_some_and(is_of_weights) =>
         {
@@ -225,8 +225,8 @@ fn check_content(
     to_outcome(path, archive, (&report, criteria))
 }
 
-/// Returns the notes of `report`, or the problem that decides its verdict, with the notes and the names of the other objects that have
-/// errors.
+/// Returns the notes of `report`, or the problem that decides its verdict, with the notes and the names of the other
+/// objects that have errors.
 fn to_outcome(
     path: &Path,
     archive: &FileWithShards,
@@ -239,8 +239,8 @@ fn to_outcome(
     }
 }
 
-/// Returns the problem that decides the verdict of `report`, with the names of the other objects that have errors, or `None` if the file
-/// is valid.
+/// Returns the problem that decides the verdict of `report`, with the names of the other objects that have errors, or
+/// `None` if the file is valid.
 fn fault(
     path: &Path,
     archive: &FileWithShards,

@@ -75,8 +75,8 @@ impl Selection {
             picks.try_reserve(1).map_err(|_| NO_MEMORY.to_owned())?;
             picks.push(Pick { ordinal: object.ordinal(), name });
         }
-        // A pattern that matches nothing is a typing error: without this, `--except` would write the tensor that it was to leave out.
-        // A file without tensors has nothing to leave out.
+        // A pattern that matches nothing is a typing error: without this, `--except` would write the tensor that it was to
+        // leave out. A file without tensors has nothing to leave out.
         let excepted: &[bool] = if archive.is_empty() { &[] } else { &excepted };
         for (option, patterns, used) in [("--only", only, &*used), ("--except", except, excepted)] {
             if let Some((unused, _)) = patterns.iter().zip(used).find(|(_, used)| !**used) {

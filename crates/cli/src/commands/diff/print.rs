@@ -23,8 +23,8 @@ struct Folded<'a> {
     text: Rc<str>,
     /// The measured difference of the elements of all the folded tensors, or `None` if no elements were compared.
     elements: Option<Measure>,
-    /// The power of ten of the relative norm of the difference. Only tensors with the same power are folded into one line, so that a
-    /// tensor that changed ten times as much as the others has its own line.
+    /// The power of ten of the relative norm of the difference. Only tensors with the same power are folded into one line,
+    /// so that a tensor that changed ten times as much as the others has its own line.
     magnitude: Option<i64>,
     /// The number of tensors that are folded into this line.
     count: u64,
@@ -203,8 +203,9 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Writes a line for each differing attribute and, folded, for the differing tensors: first those whose values were not compared, then
-/// renamed ones, and at last those whose values were compared, the largest change first. The last line has the totals.
+/// Writes a line for each differing attribute and, folded, for the differing tensors: first those whose values were not
+/// compared, then renamed ones, and at last those whose values were compared, the largest change first. The last line has
+/// the totals.
 pub(super) fn lines(out: &mut dyn Write, found: &FileDifferences<'_>) -> io::Result<()> {
     attributes(out, found)?;
     let (mut plain, mut renamed, mut measured) = (Vec::new(), Vec::new(), Vec::new());

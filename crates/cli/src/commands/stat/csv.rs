@@ -49,9 +49,9 @@ fn name(name: &str) -> String {
     if escaped == name { escaped } else { format!("\"{escaped}\"") }
 }
 
-/// Returns `text` as a field. A text that begins as a formula does is quoted: a spreadsheet would compute the formula, and the file
-/// that holds the name of the tensor, layout or dtype is untrusted. A text that contains a quote or a comma is put between quotes, in
-/// which quotes are doubled.
+/// Returns `text` as a field. A text that begins as a formula does is quoted: a spreadsheet would compute the formula, and
+/// the file that holds the name of the tensor, layout or dtype is untrusted. A text that contains a quote or a comma is put
+/// between quotes, in which quotes are doubled.
 fn field(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     let text = if is_formula { Quoted(text).to_string() } else { text.to_owned() };

@@ -95,8 +95,8 @@ mod in_file {
         }
     }
 
-    /// Adds `commit` as a commit of `repository` to the list, and returns the first commit of `repository` in the list, which another
-    /// process may have added before.
+    /// Adds `commit` as a commit of `repository` to the list, and returns the first commit of `repository` in the list,
+    /// which another process may have added before.
     pub(super) fn first(repository: &str, commit: &str) -> io::Result<String> {
         list()?.write_all(&[&sum(repository), commit.as_bytes()].concat())?;
         known(repository)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())

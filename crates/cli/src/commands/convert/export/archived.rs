@@ -117,7 +117,8 @@ impl<'a> Archived<'a> {
     }
 }
 
-/// Finds the tensors that the selected objects of `archive` were made of. Returns `None` if each selected object is written as it is.
+/// Finds the tensors that the selected objects of `archive` were made of. Returns `None` if each selected object is written
+/// as it is.
 fn restored<'a>(
     args: &Convert,
     archive: &'a FileWithShards,
