@@ -10,7 +10,7 @@ use crate::s3::S3Access;
 /// Time limits of requests, and the number of times that a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// The time limit for making a connection. The default is 10 s.
+    /// The time limit for making a TCP connection. The default is 10 s.
     pub connect: Duration,
     /// The time limit of one request, to which `rate` adds time for its bytes. The default is 30 s.
     pub request: Duration,
@@ -72,7 +72,7 @@ impl RemoteOptions {
         })
     }
 
-    /// Sets the time limits.
+    /// Sets the time limits of requests, and how often they are repeated.
     #[must_use]
     pub fn times(self, times: TimeLimits) -> Self {
         Self { times, ..self }

@@ -42,7 +42,7 @@ impl Deadline {
     }
 }
 
-/// A response whose body is being received.
+/// The body of a response that is being received, and how many of its bytes are still missing.
 #[derive(Debug)]
 pub(crate) struct ResponseBody {
     body: Incoming,
@@ -54,7 +54,8 @@ pub(crate) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Sends the request `ask`, checks the head of the response against it, and returns what the head says and the body.
+    /// Sends the request `ask`, and checks the head of the response against the request. Returns what the head says, and the body, which is
+    /// received later.
     pub(crate) async fn ask(
         transport: &Transport,
         ask: ByteRequest<'_>,
@@ -72,7 +73,7 @@ impl ResponseBody {
         Ok((answer, Self { body, deadline, asked, left: asked }))
     }
 
-    /// Returns the next bytes, or `None` after the last requested byte.
+    /// Returns the next bytes of the body, or `None` after the last requested byte.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
         if self.left == 0 {
             return Ok(None);
