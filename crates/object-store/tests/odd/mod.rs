@@ -13,12 +13,12 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// The fault of an answer.
+/// The way in which the answers of an [`Odd`] store are wrong or unusual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
     #[default]
     None,
-    /// The answer has one byte more than requested.
+    /// Each answer has one byte more than requested.
     Longer,
     /// The answer has one byte less than requested.
     Shorter,
@@ -32,7 +32,7 @@ pub(crate) enum Fault {
     DeniedIfMissing,
     /// Right answers with a weak entity tag, as of a server that compresses. It fits no condition.
     WeakTag,
-    /// The same, without the time of the last change.
+    /// Right answers with a weak entity tag and without the time of the last change, so that no condition fits.
     WeakTagAlone,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Layer;
 
-/// A system call that a confined process may make.
+/// A system call that a confined process may make. This type has no value, because there is no filter for this platform.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {}
 
@@ -12,12 +12,12 @@ impl Call {
         match *self {}
     }
 
-    /// Returns the allowed arguments.
+    /// Returns a phrase about the arguments with which the call is allowed.
     pub fn with(&self) -> &'static str {
         match *self {}
     }
 
-    /// Returns what the call is needed for.
+    /// Returns a phrase that says for what a confined process needs the call.
     pub fn why(&self) -> &'static str {
         match *self {}
     }
