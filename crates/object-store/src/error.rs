@@ -19,14 +19,14 @@ pub enum Error {
         /// What is wrong with the answer, as a phrase that completes the sentence "the answer of the object store is …".
         what: String,
     },
-    /// The object store denies access to a sibling file or shard (status 401 or 403). Some stores, such as S3, also answer so about an
-    /// object that does not exist, if the credentials may not list the bucket.
+    /// The object store denies access to a sibling file or shard (status 401 or 403). Some stores, such as S3, also answer so about
+    /// an object that does not exist, if the credentials may not list the bucket.
     Denied {
         /// The first location at which the object was looked for.
         location: String,
     },
-    /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded` allows. No bytes were
-    /// fetched.
+    /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded` allows. No bytes
+    /// were fetched.
     TooLarge {
         /// The name of the tensor or of the shard.
         name: String,
@@ -37,8 +37,8 @@ pub enum Error {
     },
     /// Memory for the fetched bytes could not be reserved.
     OutOfMemory,
-    /// This package has a defect: it needs bytes of a file that it has not opened, or still lacks bytes after the largest number of rounds
-    /// of requests.
+    /// This package has a defect: it needs bytes of a file that it has not opened, or still lacks bytes after the largest number of
+    /// rounds of requests.
     Unread,
 }
 

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use zten::ReadAt;
 use zten::num::u64_from_usize;
 
-/// The fetched ranges of an object. Clones share the bytes and the list of missing ranges. Reading a range that was not fetched fails, and
-/// adds the range to this list.
+/// The fetched ranges of an object. Clones share the bytes and the list of missing ranges. Reading a range that was not fetched
+/// fails, and adds the range to this list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
     /// The fetched bytes, each piece by its offset in the object.
@@ -30,8 +30,8 @@ impl Pieces {
         self.pieces.extend(other.pieces);
     }
 
-    /// Returns the ranges that reads asked for and that had not been fetched, so that the caller can fetch them. Clears the list of these
-    /// ranges.
+    /// Returns the ranges that reads asked for and that had not been fetched, so that the caller can fetch them. Clears the list of
+    /// these ranges.
     pub(crate) fn take_missing(&self) -> Vec<Range<u64>> {
         mem::take(&mut self.missing.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -44,8 +44,8 @@ impl ObjectVersion {
         Ok(Pieces::new(requests.try_collect().await?))
     }
 
-    /// Fetches the bytes of `range`. An answer with another range, more bytes, or another version of the object is an error, so that a
-    /// faulty or hostile store cannot make the request take more memory than the range.
+    /// Fetches the bytes of `range`. An answer with another range, more bytes, or another version of the object is an error, so
+    /// that a faulty or hostile store cannot make the request take more memory than the range.
     pub(crate) async fn fetch(
         &self,
         store: &dyn ObjectStore,
@@ -55,9 +55,9 @@ impl ObjectVersion {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        // A server rejects each request on the condition of a weak tag, because such a tag does not tell bytes apart (RFC 9110, 13.1.1). So
-        // the condition for such an object is that it has not changed since the time that the server gave. `object_store` shows a missing
-        // time as zero.
+        // A server rejects each request on the condition of a weak tag, because such a tag does not tell bytes apart (RFC 9110,
+        // 13.1.1). So the condition for such an object is that it has not changed since the time that the server gave.
+        // `object_store` shows a missing time as zero.
         let (weak, strong) = match &self.0.e_tag {
             Some(tag) if tag.starts_with("W/") => (true, None),
             tag => (false, tag.clone()),

@@ -272,7 +272,8 @@ fn an_object_that_changes_is_not_mixed_with_the_first_version() {
     });
 }
 
-/// A server that compresses gives weak tags, which fit no condition. The time of the last change, which it may leave out, stands in.
+/// A server that compresses gives weak tags, which fit no condition. The time of the last change, which it may leave out, stands
+/// in.
 #[test]
 fn an_object_with_a_weak_tag_is_read() {
     for fault in [Fault::WeakTag, Fault::WeakTagAlone] {

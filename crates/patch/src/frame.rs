@@ -1,5 +1,5 @@
-//! Encoding and decoding of frames. A frame has the changes of 65,536 elements of a component. The last frame of a component has the
-//! changes of the elements that are left.
+//! Encoding and decoding of frames. A frame has the changes of 65,536 elements of a component. The last frame of a component has
+//! the changes of the elements that are left.
 
 use zten::Error;
 use zten::num::u64_from_usize;
@@ -21,8 +21,8 @@ const WHOLE: u8 = 255;
 const MORE: u8 = 255;
 /// The number of bytes [`MORE`] in a gap after which the rest of the gap follows as a little-endian number of two bytes.
 const MOST: u8 = 3;
-/// The divisor for frames with few changes. A frame in which at most a quarter of the elements changed is stored as changes, without an
-/// estimate of which form is shorter: whole elements would take more bytes, unless they are nearly constant.
+/// The divisor for frames with few changes. A frame in which at most a quarter of the elements changed is stored as changes,
+/// without an estimate of which form is shorter: whole elements would take more bytes, unless they are nearly constant.
 const FEW: usize = 4;
 
 /// An encoder of frames. Its buffers are used again for each frame.
@@ -33,8 +33,8 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Appends the frame that changes the elements with the bytes `old` into those with the bytes `new` to the streams `out`. `old` and
-    /// `new` differ and have the same length. Returns the number of changed elements, or 0 if the frame is stored whole.
+    /// Appends the frame that changes the elements with the bytes `old` into those with the bytes `new` to the streams `out`. `old`
+    /// and `new` differ and have the same length. Returns the number of changed elements, or 0 if the frame is stored whole.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -163,8 +163,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Creates a cursor for a component. `next` has the position in each stream at which the bytes of the component begin, and `lengths`
-    /// has the number of these bytes.
+    /// Creates a cursor for a component. `next` has the position in each stream at which the bytes of the component begin, and
+    /// `lengths` has the number of these bytes.
     pub(crate) fn new(next: Positions, lengths: Positions) -> Self {
         let mut end = next;
         for (end, length) in end.iter_mut().zip(lengths) {
@@ -173,7 +173,7 @@ impl Cursor {
         Self { next, end }
     }
 
-    /// Checks that all bytes of the component were read.
+    /// Checks that all bytes of the component in all streams were read. Called after the last frame of the component.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         if self.next == self.end {
             return Ok(());
@@ -191,8 +191,9 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads the frame at `cursor` from `streams`, and changes the elements in `bytes` as the frame says. Moves `cursor` to the next frame.
-    /// Returns whether the frame changes elements, or stores them whole. After an error, the elements in `bytes` may have any value.
+    /// Reads the frame at `cursor` from `streams`, and changes the elements in `bytes` as the frame says. Moves `cursor` to the
+    /// next frame. Returns whether the frame changes elements, or stores them whole. After an error, the elements in `bytes` may
+    /// have any value.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -253,8 +254,8 @@ impl Decoder {
         read(streams, cursor, stream, &mut self.plane)
     }
 
-    /// Reads the differences and gaps of a frame into `self`. `changed` is the number of changed elements of the frame, and `planes` is
-    /// the number of bytes of each difference.
+    /// Reads the differences and gaps of a frame into `self`. `changed` is the number of changed elements of the frame, and
+    /// `planes` is the number of bytes of each difference.
     fn sparse(
         &mut self,
         planes: u8,
@@ -295,8 +296,8 @@ impl Decoder {
     }
 }
 
-/// Decodes the next gap of a frame from the bytes `gaps`, and returns it: the number of unchanged elements before the next changed one.
-/// Returns `None` if the bytes end within the gap.
+/// Decodes the next gap of a frame from the bytes `gaps`, and returns it: the number of unchanged elements before the next changed
+/// one. Returns `None` if the bytes end within the gap.
 fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
     let mut gap = 0_usize;
     for _ in 0..MOST {
@@ -310,8 +311,8 @@ fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
     Some(gap.saturating_add(rest.into()))
 }
 
-/// Reads the bytes of the next `count` gaps at `cursor` into `gaps`. The number of bytes is not stored, so the function counts the gaps
-/// while it reads: each byte tells whether its gap continues.
+/// Reads the bytes of the next `count` gaps at `cursor` into `gaps`. The number of bytes is not stored, so the function counts the
+/// gaps while it reads: each byte tells whether its gap continues.
 fn read_gaps(
     streams: &mut StreamReader<'_, '_>,
     cursor: &mut Cursor,
@@ -365,8 +366,8 @@ fn read(
     Ok(())
 }
 
-/// Returns bytes of `stream` from `cursor` on: at least one byte, and no bytes that belong to the next component. Does not move `cursor`.
-/// Fails if the component has no bytes left in this stream.
+/// Returns bytes of `stream` from `cursor` on: at least one byte, and no bytes that belong to the next component. Does not move
+/// `cursor`. Fails if the component has no bytes left in this stream.
 fn next_bytes<'s>(
     streams: &'s mut StreamReader<'_, '_>,
     cursor: &Cursor,

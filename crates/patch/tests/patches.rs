@@ -94,7 +94,7 @@ fn attributes(file: &File) -> Vec<(String, String)> {
     all
 }
 
-/// Changes elements of `tensor` in one of several ways.
+/// Changes elements of `tensor` in one of several ways, which `random` chooses.
 fn change(tensor: &mut Tensor, random: &mut fastrand::Rng) {
     let width = usize::try_from(tensor.dtype.bits().unwrap().div_ceil(8)).unwrap();
     let count = tensor.bytes.len() / width;
@@ -320,8 +320,8 @@ fn frames_that_do_not_fit_another_base_are_not_errors_of_the_patch() {
     }
 }
 
-/// The components of a base whose tensors have another order than the patch need chunks of streams again and again. The bytes of all
-/// chunks that are read are limited.
+/// The components of a base whose tensors have another order than the patch need chunks of streams again and again. The bytes of
+/// all chunks that are read are limited.
 #[test]
 fn chunks_that_are_read_again_count_against_the_limit() {
     let mut random = fastrand::Rng::with_seed(9);

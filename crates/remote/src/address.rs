@@ -43,9 +43,9 @@ const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Returns whether `address` is globally reachable. Redirects are followed to such addresses only, so that a stranger's server cannot make
-/// zten send requests into a private network or to the metadata service of a cloud machine. An IPv4 address that is embedded in an IPv6
-/// address is public if the IPv4 address is.
+/// Returns whether `address` is globally reachable. Redirects are followed to such addresses only, so that a stranger's server
+/// cannot make zten send requests into a private network or to the metadata service of a cloud machine. An IPv4 address that is
+/// embedded in an IPv6 address is public if the IPv4 address is.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -86,9 +86,9 @@ pub(crate) enum Policy {
     Any,
     /// A client may connect to public addresses only, and not to private, local or reserved ones.
     Public,
-    /// A client, which talks to one server only, may connect to the addresses of the first DNS answer only. Later answers are ignored, so a
-    /// server that was public at first cannot move to a private address later (DNS rebinding). If the first answer mixes public and private
-    /// addresses, the private ones are dropped.
+    /// A client, which talks to one server only, may connect to the addresses of the first DNS answer only. Later answers are
+    /// ignored, so a server that was public at first cannot move to a private address later (DNS rebinding). If the first answer
+    /// mixes public and private addresses, the private ones are dropped.
     First(Arc<OnceLock<Vec<SocketAddr>>>),
 }
 
@@ -126,8 +126,8 @@ impl Resolver {
     }
 }
 
-/// The error that a host name could not be resolved to an address. The message of the system is dropped, because it may repeat bytes that a
-/// server has sent.
+/// The error that a host name could not be resolved to an address. The message of the system is dropped, because it may repeat
+/// bytes that a server has sent.
 #[derive(Debug)]
 pub(crate) struct Unresolved;
 

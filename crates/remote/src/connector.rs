@@ -21,8 +21,8 @@ const KEPT: usize = 8;
 
 pub(crate) type HttpClient = Client<Connector, Empty<bytes::Bytes>>;
 
-/// Creates an HTTP/1.1 client that connects only to addresses that `policy` allows. Of the time `limits`, the client keeps the one for
-/// making a connection.
+/// Creates an HTTP/1.1 client that connects only to addresses that `policy` allows. Of the time `limits`, the client keeps the one
+/// for making a connection.
 pub(crate) fn client(limits: &TimeLimits, policy: Policy) -> Result<HttpClient, RemoteError> {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(policy));
     tcp.set_connect_timeout(Some(limits.connect));
@@ -42,8 +42,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(tcp)
 }
 
-/// Returns a connector that makes connections by `tcp`, and uses TLS for https. It trusts the root certificates of the system, or those
-/// in the file `SSL_CERT_FILE` and the folder `SSL_CERT_DIR` if these environment variables are set.
+/// Returns a connector that makes connections by `tcp`, and uses TLS for https. It trusts the root certificates of the system, or
+/// those in the file `SSL_CERT_FILE` and the folder `SSL_CERT_DIR` if these environment variables are set.
 #[cfg(feature = "tls")]
 fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;
@@ -64,8 +64,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
 }
 
-/// Returns whether this processor has the instructions that graviola, the library of cryptography, needs. The caller asks before it uses
-/// the library, because graviola panics on a processor without them.
+/// Returns whether this processor has the instructions that graviola, the library of cryptography, needs. The caller asks before it
+/// uses the library, because graviola panics on a processor without them.
 #[cfg(feature = "tls")]
 fn has_instructions() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -86,8 +86,8 @@ fn has_instructions() -> bool {
     has
 }
 
-/// Converts `error`, an error of a TLS handshake, to an error with a fixed text. The text of `error` itself is not used, because it may
-/// repeat parts of a server's certificate.
+/// Converts `error`, an error of a TLS handshake, to an error with a fixed text. The text of `error` itself is not used, because it
+/// may repeat parts of a server's certificate.
 #[cfg(feature = "tls")]
 fn tls_failure(error: &rustls::Error) -> RemoteError {
     use rustls::{CertificateError, Error};
@@ -130,8 +130,8 @@ fn innermost(mut error: &std::io::Error) -> &std::io::Error {
     error
 }
 
-/// Converts `error`, an error of the HTTP client, to the reason why a connection could not be made or used. Looks for the reason among the
-/// sources of `error`, because the outer errors do not tell it.
+/// Converts `error`, an error of the HTTP client, to the reason why a connection could not be made or used. Looks for the reason
+/// among the sources of `error`, because the outer errors do not tell it.
 pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError {
     let mut found = None;
     let mut next = Some(error);

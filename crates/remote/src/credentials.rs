@@ -11,12 +11,13 @@ use zten::num::u64_from_usize;
 /// The largest length in bytes of a profile or token file. A longer file is an error.
 const LONGEST: u64 = 1 << 20;
 
-/// The settings of one profile in the configuration files of AWS: the value of each setting by its name in lower case. No value is empty.
+/// The settings of one profile in the configuration files of AWS: the value of each setting by its name in lower case. No value is
+/// empty.
 pub(crate) type Profile = HashMap<String, String>;
 
-/// Reads the settings of the profile that the environment variable `AWS_PROFILE` names, or of `default`, from the files `config` and
-/// `credentials` of AWS. A setting in `credentials` takes precedence over the same setting in `config`. `variable` returns the value of an
-/// environment variable, or `None` if it is not set.
+/// Reads the settings of the profile that the environment variable `AWS_PROFILE` names, or of `default`, from the files `config`
+/// and `credentials` of AWS. A setting in `credentials` takes precedence over the same setting in `config`. `variable` returns the
+/// value of an environment variable, or `None` if it is not set.
 pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Profile> {
     let name = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
     let home = variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from);
@@ -55,8 +56,9 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Returns the settings of the profile `name` in `text`, the content of a profile file, without those that have no value. If the file is
-/// `config` (`is_config`), the section of a profile other than `default` has the heading `[profile NAME]` in place of `[NAME]`.
+/// Returns the settings of the profile `name` in `text`, the content of a profile file, without those that have no value. If the
+/// file is `config` (`is_config`), the section of a profile other than `default` has the heading `[profile NAME]` in place of
+/// `[NAME]`.
 fn section(text: &str, name: &str, is_config: bool) -> Profile {
     let wanted =
         if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
@@ -74,8 +76,8 @@ fn section(text: &str, name: &str, is_config: bool) -> Profile {
             && is_in
         {
             let value = value.trim();
-            // A setting without a value counts as missing, as an empty environment variable does. So an empty value in one file does
-            // not replace the value in the other file, and no request is signed with an empty key.
+            // A setting without a value counts as missing, as an empty environment variable does. So an empty value in one file
+            // does not replace the value in the other file, and no request is signed with an empty key.
             if !value.is_empty() {
                 found.insert(key.trim().to_ascii_lowercase(), value.to_owned());
             }

@@ -5,8 +5,8 @@ use std::io;
 
 use crate::name::NameError;
 
-/// The reason why bytes of a remote file could not be fetched. The only values in an error that a server has sent are numbers, and the
-/// name of a region.
+/// The reason why bytes of a remote file could not be fetched. The only values in an error that a server has sent are numbers, and
+/// the name of a region.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -18,8 +18,8 @@ pub enum RemoteError {
     Unresolved,
     /// A connection to the server could not be made, or was lost. The field is the kind of the I/O error.
     Connect(io::ErrorKind),
-    /// The TLS handshake failed, for the reason in the text: for example, the certificate is for another server. The text does not repeat
-    /// anything that the server has sent.
+    /// The TLS handshake failed, for the reason in the text: for example, the certificate is for another server. The text does not
+    /// repeat anything that the server has sent.
     Tls(&'static str),
     /// The response is not valid HTTP/1.1.
     Protocol,
@@ -29,8 +29,8 @@ pub enum RemoteError {
     NotFound,
     /// The server denies access to the file. The field is the HTTP status: 401 or 403.
     Denied(u16),
-    /// The server ignored the header `Range`, and sent the whole file. Such a server is rejected, because reading one tensor would then
-    /// download the whole file.
+    /// The server ignored the header `Range`, and sent the whole file. Such a server is rejected, because reading one tensor would
+    /// then download the whole file.
     RangesIgnored,
     /// The server sent another range of the file than requested, or did not say which range it sent.
     OtherRange,
@@ -74,13 +74,14 @@ pub enum RemoteError {
     RedirectScheme,
     /// The server redirects to a private, local or reserved address, which the options do not allow.
     RedirectPrivate,
-    /// The server redirects more than five times in a row, or to an invalid URL, or it redirects a request for S3, where redirects are
-    /// not followed.
+    /// The server redirects more than five times in a row, or to an invalid URL, or it redirects a request for S3, where redirects
+    /// are not followed.
     Redirect,
-    /// The bucket in S3 is in another region than the one that the settings name, or than `us-east-1` without a setting. The text is the
-    /// region that the server names: at most 32 lower-case letters, digits and hyphens.
+    /// The bucket in S3 is in another region than the one that the settings name, or than `us-east-1` without a setting. The text
+    /// is the region that the server names: at most 32 lower-case letters, digits and hyphens.
     OtherRegion(String),
-    /// An answer of the hub does not name its commit. Without the commit, two answers could come from different states of one branch.
+    /// An answer of the hub does not name its commit. Without the commit, two answers could come from different states of one
+    /// branch.
     NoCommit,
     /// An answer of the hub names another commit than an earlier answer did, or than the name of the file has.
     OtherCommit,

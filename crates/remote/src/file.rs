@@ -16,11 +16,11 @@ use crate::object::RemoteObject;
 use crate::options::RemoteOptions;
 use crate::plan::{BLOCK, Plan};
 
-/// The number of bytes at the start of a file that are fetched together and kept in memory, because opening a file reads them more than
-/// once.
+/// The number of bytes at the start of a file that are fetched together and kept in memory, because opening a file reads them more
+/// than once.
 const HEAD: u64 = 64;
-/// The divisor for readahead: after a sequential read of `n` bytes, `n / RUN` further bytes are fetched ahead. So at most a twentieth of
-/// the transfer is wasted if the caller stops reading.
+/// The divisor for readahead: after a sequential read of `n` bytes, `n / RUN` further bytes are fetched ahead. So at most a
+/// twentieth of the transfer is wasted if the caller stops reading.
 const RUN: u64 = 20;
 /// The largest number of blocks that are fetched ahead at a time: blocks of which the caller has read nothing yet.
 const IN_FLIGHT: usize = 4;
@@ -124,8 +124,8 @@ impl RemoteFile {
         self.object.commit()
     }
 
-    /// Announces the ranges of the file that the caller will read, in their order, so that several blocks can be fetched ahead of the
-    /// caller. `plan` replaces an earlier plan.
+    /// Announces the ranges of the file that the caller will read, in their order, so that several blocks can be fetched ahead of
+    /// the caller. `plan` replaces an earlier plan.
     ///
     /// # Errors
     /// [`RemoteError::BeyondEnd`] if a range of the plan ends after the end of the file.
@@ -198,8 +198,8 @@ impl Ahead {
         self.held.iter().position(|block| block.range.contains(&at))
     }
 
-    /// Returns the index in the plan of the block that holds the byte at offset `at`. Returns `None` if no planned block holds the byte, or
-    /// fetching the block has begun.
+    /// Returns the index in the plan of the block that holds the byte at offset `at`. Returns `None` if no planned block holds the
+    /// byte, or fetching the block has begun.
     fn planned(&self, at: u64) -> Option<usize> {
         let after = self.by_start.partition_point(|(start, _)| *start <= at);
         let (_, place) = self.by_start.get(after.checked_sub(1)?)?;
@@ -207,8 +207,8 @@ impl Ahead {
         (holds && self.begun.get(*place) == Some(&false)).then_some(*place)
     }
 
-    /// Returns the smallest offset after `at` at which a block in memory or in flight begins, or `u64::MAX` if there is no such block. The
-    /// caller has checked that no block holds `at` itself.
+    /// Returns the smallest offset after `at` at which a block in memory or in flight begins, or `u64::MAX` if there is no such
+    /// block. The caller has checked that no block holds `at` itself.
     fn first_after(&self, at: u64) -> u64 {
         let starts = self.held.iter().map(|block| block.range.start);
         starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)

@@ -39,8 +39,8 @@ impl fmt::Debug for HubAccess {
 }
 
 impl HubAccess {
-    /// Creates the access to the hub at the URL `endpoint` with the access `token`. The token is dropped, and requests carry none, if the URL
-    /// is neither https nor at `localhost` or a loopback address, because others could read the token on its way.
+    /// Creates the access to the hub at the URL `endpoint` with the access `token`. The token is dropped, and requests carry none,
+    /// if the URL is neither https nor at `localhost` or a loopback address, because others could read the token on its way.
     ///
     /// # Errors
     /// [`RemoteError::Setting`] with `HF_ENDPOINT` if the URL is invalid, or `HF_TOKEN` if the token has characters other than
@@ -74,8 +74,8 @@ impl HubAccess {
         Self::new(&endpoint, token)
     }
 
-    /// Returns the URL of the file `name` on the hub. The URL has the commit `pinned` in place of the revision of `name`, if the commit is
-    /// known.
+    /// Returns the URL of the file `name` on the hub. The URL has the commit `pinned` in place of the revision of `name`, if the
+    /// commit is known.
     pub(crate) fn url(&self, name: &HubName, pinned: Option<&str>) -> Result<Url, RemoteError> {
         let mut url = match &self.endpoint {
             Some(endpoint) => endpoint.clone(),
@@ -116,8 +116,8 @@ impl HubAccess {
     }
 }
 
-/// The commit of a repository to which all requests for a file and its sibling files are pinned, so that all of them see the same state
-/// of the repository. The commit is the one in the name of the file, or else the one that the hub's first answer names.
+/// The commit of a repository to which all requests for a file and its sibling files are pinned, so that all of them see the same
+/// state of the repository. The commit is the one in the name of the file, or else the one that the hub's first answer names.
 #[derive(Debug, Default)]
 pub(crate) struct CommitPin(OnceLock<String>);
 
@@ -132,8 +132,8 @@ impl CommitPin {
         self.0.get().map(String::as_str)
     }
 
-    /// Compares the commit in the header `X-Repo-Commit` of an answer of the hub, whose headers are `headers`, with the pinned commit. If no
-    /// commit is pinned yet, pins this commit.
+    /// Compares the commit in the header `X-Repo-Commit` of an answer of the hub, whose headers are `headers`, with the pinned
+    /// commit. If no commit is pinned yet, pins this commit.
     ///
     /// # Errors
     /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is not
@@ -184,8 +184,8 @@ fn keeps_secrets(url: &Url) -> bool {
     url.scheme() == "https" || is_loopback
 }
 
-/// Returns the value of the header `Authorization` for requests that carry `token`. `Debug` of the value does not show the token. Fails if
-/// the token has other characters than visible ASCII.
+/// Returns the value of the header `Authorization` for requests that carry `token`. `Debug` of the value does not show the token.
+/// Fails if the token has other characters than visible ASCII.
 fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
     let invalid = RemoteError::Setting("HF_TOKEN");
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -196,8 +196,8 @@ fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
     Ok(value)
 }
 
-/// Reads the file with the user's access token for the hub. The environment variables that `variable` returns decide the path of the file.
-/// Returns `None` if the file does not exist.
+/// Reads the file with the user's access token for the hub. The environment variables that `variable` returns decide the path of
+/// the file. Returns `None` if the file does not exist.
 fn token_file(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Option<String>> {
     let within = |folder: &str, path: &str| Some(PathBuf::from(variable(folder)?).join(path));
     let path = variable("HF_TOKEN_PATH")

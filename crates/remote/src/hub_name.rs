@@ -11,8 +11,8 @@ const LONGEST_REVISION: usize = 255;
 /// The length of a commit hash in hexadecimal digits.
 const COMMIT: usize = 40;
 
-/// The kinds of repositories on the hub. For each kind, the prefix of a repository in names after `hf://`, and its prefix in the paths of
-/// the hub's URLs, which is empty for models.
+/// The kinds of repositories on the hub. For each kind, the prefix of a repository in names after `hf://`, and its prefix in the
+/// paths of the hub's URLs, which is empty for models.
 const KINDS: [(&str, &str); 3] =
     [("models/", ""), ("datasets/", "datasets/"), ("spaces/", "spaces/")];
 
@@ -102,8 +102,8 @@ impl HubName {
         is_commit(commit).then(|| Self { revision: Some(commit.to_owned()), ..self.clone() })
     }
 
-    /// Returns the name, as a text that begins with `hf://`, of the file at `path` in the same repository and revision. `path` begins at the
-    /// root of the repository.
+    /// Returns the name, as a text that begins with `hf://`, of the file at `path` in the same repository and revision. `path`
+    /// begins at the root of the repository.
     pub(crate) fn beside(&self, path: &str) -> String {
         Self { path: path.to_owned(), ..self.clone() }.to_string()
     }

@@ -144,7 +144,8 @@ pub(crate) fn is_read_otherwise(url: &str) -> bool {
     url.contains(char::is_control) || url.contains('\\') || url.trim_matches(' ') != url
 }
 
-/// Returns `name` percent-encoded as one segment of the path of a URL: all bytes except ASCII letters, digits and `-._~` are encoded.
+/// Returns `name` percent-encoded as one segment of the path of a URL: all bytes except ASCII letters, digits and `-._~` are
+/// encoded.
 pub(crate) fn encoded(name: &str) -> String {
     let mut text = String::new();
     for byte in name.bytes() {

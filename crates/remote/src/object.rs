@@ -17,8 +17,8 @@ use crate::response::{KnownFile, RequestedBytes};
 use crate::retries::{Retries, Times};
 use crate::transport::{ByteRequest, Transport};
 
-/// The number of bytes at the end of a file that are fetched when the file is opened. Most manifests of zTensor files, which are at the
-/// end, are shorter.
+/// The number of bytes at the end of a file that are fetched when the file is opened. Most manifests of zTensor files, which are at
+/// the end, are shorter.
 pub(crate) const TAIL: u64 = 64 << 10;
 
 /// What all readers of one remote file share: the connection, the version and length of the file, the time limits, and the bytes at

@@ -1,4 +1,5 @@
-//! Plans: which ranges of a file will be read, and in which order. A plan cuts the ranges into blocks, each of which one request fetches.
+//! Plans: which ranges of a file will be read, and in which order. A plan cuts the ranges into blocks, each of which one request
+//! fetches.
 
 use std::ops::Range;
 
@@ -10,14 +11,14 @@ const GAP: u64 = 4096;
 /// The largest number of blocks in a plan, which bounds its memory. Ranges after the last block are not planned.
 const BLOCKS: usize = 1 << 18;
 
-/// The ranges of a file that will be read, in the order of reading, as blocks of at most 4 MiB. A block may hold several short ranges, if
-/// each one begins at the end of the range before it, or after a small gap, and no other file is read between them. A longer range takes
-/// several blocks.
+/// The ranges of a file that will be read, in the order of reading, as blocks of at most 4 MiB. A block may hold several short
+/// ranges, if each one begins at the end of the range before it, or after a small gap, and no other file is read between them. A
+/// longer range takes several blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     blocks: Vec<Range<u64>>,
-    /// The indices of the blocks at which a new run starts. Other files are read before these blocks, so fetching ahead stops there. The
-    /// first run, which starts at block 0, has no entry.
+    /// The indices of the blocks at which a new run starts. Other files are read before these blocks, so fetching ahead stops
+    /// there. The first run, which starts at block 0, has no entry.
     interrupted: Vec<usize>,
     /// The sum of the lengths of all blocks in bytes.
     fetched: u64,
@@ -29,8 +30,8 @@ impl Plan {
         Self::default()
     }
 
-    /// Creates a plan of several `runs`, each of which is a list of ranges. The ranges of a run are read one after another. Other files are
-    /// read between two runs.
+    /// Creates a plan of several `runs`, each of which is a list of ranges. The ranges of a run are read one after another. Other
+    /// files are read between two runs.
     pub fn of_runs<R: IntoIterator<Item = Range<u64>>>(runs: impl IntoIterator<Item = R>) -> Self {
         let mut plan = Self::new();
         for run in runs {
@@ -40,8 +41,8 @@ impl Plan {
         plan
     }
 
-    /// Adds `range` to the end of the plan. If memory runs out, or the plan has the largest number of blocks, the range or its end is left
-    /// out: these bytes can still be read, but are not fetched ahead.
+    /// Adds `range` to the end of the plan. If memory runs out, or the plan has the largest number of blocks, the range or its end
+    /// is left out: these bytes can still be read, but are not fetched ahead.
     pub fn add(&mut self, range: Range<u64>) {
         let length = range.end.saturating_sub(range.start);
         if length == 0 {
@@ -71,8 +72,8 @@ impl Plan {
         }
     }
 
-    /// Ends the current run of ranges. The caller will read other files before the ranges that are added next, so these ranges are not
-    /// fetched ahead until one of them is read.
+    /// Ends the current run of ranges. The caller will read other files before the ranges that are added next, so these ranges are
+    /// not fetched ahead until one of them is read.
     pub fn interrupt(&mut self) {
         let is_new = !self.blocks.is_empty() && !self.is_interrupted();
         if is_new && self.interrupted.try_reserve(1).is_ok() {

@@ -54,8 +54,8 @@ pub(crate) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Sends the request `ask`, and checks the head of the response against the request. Returns what the head says, and the body, which is
-    /// received later.
+    /// Sends the request `ask`, and checks the head of the response against the request. Returns what the head says, and the body,
+    /// which is received later.
     pub(crate) async fn ask(
         transport: &Transport,
         ask: ByteRequest<'_>,

@@ -167,9 +167,9 @@ impl Answer {
     }
 }
 
-/// Interprets a response with the status 416, that the requested range cannot be satisfied. In the answer to the first request (`known` is
-/// `None`) it means that the file is empty. In a later answer it means that the length of the file has changed. If the header
-/// `Content-Range` does not confirm that, returns the status as an error.
+/// Interprets a response with the status 416, that the requested range cannot be satisfied. In the answer to the first request
+/// (`known` is `None`) it means that the file is empty. In a later answer it means that the length of the file has changed. If the
+/// header `Content-Range` does not confirm that, returns the status as an error.
 fn unsatisfiable(headers: &HeaderMap, known: Option<&KnownFile>) -> Result<Answer, RemoteError> {
     let length = content_range(headers)?.and_then(|text| number(text.strip_prefix("bytes */")?));
     match (length, known) {

@@ -43,9 +43,9 @@ impl fmt::Debug for S3Access {
 }
 
 impl S3Access {
-    /// Reads the settings from the environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION` or
-    /// `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Reads settings that are missing there from the profile
-    /// `AWS_PROFILE` in the files `~/.aws/credentials` and `~/.aws/config`. An empty setting counts as missing.
+    /// Reads the settings from the environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
+    /// `AWS_REGION` or `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Reads settings that are missing there
+    /// from the profile `AWS_PROFILE` in the files `~/.aws/credentials` and `~/.aws/config`. An empty setting counts as missing.
     ///
     /// # Errors
     /// [`RemoteError::Setting`] if a setting is invalid, or a file cannot be read.
@@ -124,7 +124,8 @@ impl S3Access {
     }
 }
 
-/// Parses `text`, the URL of an S3 server. A URL with a user or a password, or with another scheme than http and https, is an error.
+/// Parses `text`, the URL of an S3 server. A URL with a user or a password, or with another scheme than http and https, is an
+/// error.
 fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
@@ -133,8 +134,8 @@ fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     Ok(url)
 }
 
-/// Returns the credentials from the environment variables, or else from the profile, or `None` if neither has them. The key id, the secret
-/// key and the session token come from the same source, because those of two sources do not belong together.
+/// Returns the credentials from the environment variables, or else from the profile, or `None` if neither has them. The key id, the
+/// secret key and the session token come from the same source, because those of two sources do not belong together.
 fn credentials(
     variable: &impl Fn(&str) -> Option<String>,
     profile: &Profile,

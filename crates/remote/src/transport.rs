@@ -114,8 +114,8 @@ impl Transport {
         self.pin.commit()
     }
 
-    /// Creates a sender of requests for the sibling file `name`. The new sender shares the credentials, the connections and the pinned commit
-    /// of this one.
+    /// Creates a sender of requests for the sibling file `name`. The new sender shares the credentials, the connections and the
+    /// pinned commit of this one.
     pub(crate) fn to(&self, name: RemoteName) -> Self {
         Self {
             name,
@@ -129,8 +129,8 @@ impl Transport {
         }
     }
 
-    /// Sends the request `ask`, follows redirects unless the file is in S3, and returns the response at their end. Begins at the target of
-    /// the last redirect, if an earlier request was redirected.
+    /// Sends the request `ask`, follows redirects unless the file is in S3, and returns the response at their end. Begins at the
+    /// target of the last redirect, if an earlier request was redirected.
     pub(crate) async fn get(
         &self,
         ask: ByteRequest<'_>,
@@ -175,8 +175,8 @@ impl Transport {
         matches!(self.name.0, Location::Hub(_))
     }
 
-    /// Returns the response `reached`. If it is an answer of the hub itself, first checks its status, and that the commit is known. Responses
-    /// of other servers are not checked here.
+    /// Returns the response `reached`. If it is an answer of the hub itself, first checks its status, and that the commit is known.
+    /// Responses of other servers are not checked here.
     fn checked(&self, reached: Reached) -> Result<Response<Incoming>, RemoteError> {
         let Reached { response, is_own } = reached;
         if self.is_hub() && is_own {

@@ -3,10 +3,10 @@
 use zten::escape;
 
 /// A pattern of names. `*` matches any characters, including dots and slashes; `?` matches one character; `[a-z]` matches one
-/// character of a set, and `[!a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches, and `{0..3}`
-/// a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash matches itself, as
-/// does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers. `\u{202e}` is the character with
-/// this code in hexadecimal, as names with hidden characters are printed.
+/// character of a set, and `[!a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches, and
+/// `{0..3}` a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash
+/// matches itself, as does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers. `\u{202e}`
+/// is the character with this code in hexadecimal, as names with hidden characters are printed.
 ///
 /// ```
 /// let glob = zten_report::glob::Glob::new("layers.{0..3,31}.*.weight");
@@ -46,8 +46,8 @@ impl Token {
         }
     }
 
-    /// Parses a set of characters. `rest` is the text of the pattern after the opening bracket. Returns the set and the text after its
-    /// closing bracket, or `None` if the set is not closed. A closing bracket as the first character of the set matches itself.
+    /// Parses a set of characters. `rest` is the text of the pattern after the opening bracket. Returns the set and the text after
+    /// its closing bracket, or `None` if the set is not closed. A closing bracket as the first character of the set matches itself.
     fn set(rest: &str) -> Option<(Self, &str)> {
         let (rest, negated) = match rest.strip_prefix(['!', '^']) {
             Some(rest) => (rest, true),
@@ -152,8 +152,8 @@ struct Active {
 }
 
 impl Active {
-    /// Adds token `at` of the pattern `all` in step `step`, unless the token was added in this step before. If a match can go on from
-    /// this token without a character, as it can from a star or a brace, adds the tokens that follow, too.
+    /// Adds token `at` of the pattern `all` in step `step`, unless the token was added in this step before. If a match can go on
+    /// from this token without a character, as it can from a star or a brace, adds the tokens that follow, too.
     fn add(&mut self, at: usize, all: &[Token], step: usize) {
         self.rest.push(at);
         while let Some(at) = self.rest.pop() {

@@ -34,15 +34,15 @@ use std::fmt;
 
 pub use seccomp::{Call, calls};
 
-/// The resources that a confined process may use. A limit of `None` is not set. If the process already has a lower limit on a resource,
-/// the lower limit stays.
+/// The resources that a confined process may use. A limit of `None` is not set. If the process already has a lower limit on a
+/// resource, the lower limit stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// The number of bytes of address space that the process may use in addition to what it uses when it is confined. Beyond this limit,
-    /// allocations fail.
+    /// The number of bytes of address space that the process may use in addition to what it uses when it is confined. Beyond this
+    /// limit, allocations fail.
     pub memory: Option<u64>,
-    /// The number of seconds of processor time that all threads of the process together may use. Beyond this limit, the signal `SIGXCPU` ends
-    /// the process.
+    /// The number of seconds of processor time that all threads of the process together may use. Beyond this limit, the signal
+    /// `SIGXCPU` ends the process.
     pub seconds: Option<u64>,
     /// The largest size in bytes to which the process may write a file. Beyond this limit, the signal `SIGXFSZ` ends the process.
     pub file: Option<u64>,
@@ -108,9 +108,9 @@ impl Report {
     }
 }
 
-/// Confines this process for the rest of its life, within the limits of `budget`. Call this function when all files are open and none has
-/// been read, in a program that prints no backtraces (see [`without_backtraces`]). If standard input is a terminal, `/dev/null` replaces
-/// it.
+/// Confines this process for the rest of its life, within the limits of `budget`. Call this function when all files are open and
+/// none has been read, in a program that prints no backtraces (see [`without_backtraces`]). If standard input is a terminal,
+/// `/dev/null` replaces it.
 ///
 /// `threads` starts the threads that the process will need, and returns when they run: threads cannot
 /// be started after confinement. Threads that run before this call keep their capabilities and their
@@ -148,8 +148,8 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
     return None::<u64>;
 }
 
-/// Returns the number of bytes of address space that this process uses. [`confine`] adds this number to [`Budget::memory`]. Returns 0 on
-/// systems other than Linux.
+/// Returns the number of bytes of address space that this process uses. [`confine`] adds this number to [`Budget::memory`]. Returns
+/// 0 on systems other than Linux.
 pub fn memory_in_use() -> u64 {
     #[cfg(target_os = "linux")]
     return limits::memory_in_use();
@@ -157,8 +157,9 @@ pub fn memory_in_use() -> u64 {
     return 0;
 }
 
-/// Sets the limits of the confined process with the id `child` to those of `budget`, except the limit on descriptors. `budget.memory` is
-/// the limit on all of its address space here, including what it used when it was confined. A limit that cannot be set stays as it is.
+/// Sets the limits of the confined process with the id `child` to those of `budget`, except the limit on descriptors.
+/// `budget.memory` is the limit on all of its address space here, including what it used when it was confined. A limit that cannot
+/// be set stays as it is.
 pub fn raise(child: u32, budget: &Budget) {
     #[cfg(target_os = "linux")]
     limits::raise(child, budget);
@@ -178,8 +179,8 @@ pub fn ticks_used(child: u32) -> Option<u64> {
     }
 }
 
-/// Returns the number of whole seconds of processor time that the process with the id `child` has used, or `None` if the system does not
-/// tell the time.
+/// Returns the number of whole seconds of processor time that the process with the id `child` has used, or `None` if the system
+/// does not tell the time.
 pub fn seconds_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return limits::seconds_used(child);
@@ -190,8 +191,8 @@ pub fn seconds_used(child: u32) -> Option<u64> {
     }
 }
 
-/// Executes this program again with `RUST_BACKTRACE=0` if the environment asks for backtraces. Call this function first in `main`, because
-/// the program starts over.
+/// Executes this program again with `RUST_BACKTRACE=0` if the environment asks for backtraces. Call this function first in `main`,
+/// because the program starts over.
 ///
 /// To print a backtrace, the standard library asks for the current folder and opens the program's file.
 /// In a confined process seccomp kills the process for these calls, so that a panic, or running out of
@@ -216,8 +217,8 @@ pub fn without_backtraces() {
 #[cfg(target_os = "linux")]
 const BACKTRACE: &str = "RUST_BACKTRACE";
 
-/// Asks the kernel to kill this process when the thread that started it ends, because nobody reads its results then. Does nothing on
-/// systems other than Linux.
+/// Asks the kernel to kill this process when the thread that started it ends, because nobody reads its results then. Does nothing
+/// on systems other than Linux.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
     limits::end_with_parent();

@@ -1,5 +1,5 @@
-//! The layer of the confinement that takes two privileges which neither Landlock nor seccomp takes: the capabilities of the process, and the
-//! terminal as its standard input.
+//! The layer of the confinement that takes two privileges which neither Landlock nor seccomp takes: the capabilities of the
+//! process, and the terminal as its standard input.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};

@@ -44,8 +44,8 @@ pub(crate) fn restrict() -> Layer {
     }
 }
 
-/// Returns the two filters of system calls. The first one makes `openat` fail with an error. The second one kills the process at any call
-/// that the table does not allow. The kernel runs both filters, and the stricter decision counts.
+/// Returns the two filters of system calls. The first one makes `openat` fail with an error. The second one kills the process at
+/// any call that the table does not allow. The kernel runs both filters, and the stricter decision counts.
 fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in calls() {
@@ -67,8 +67,8 @@ fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     ])
 }
 
-/// Returns the conditions, in the form of seccomp filters, that `only` puts on the arguments of a system call. All of them must hold.
-/// Returns `None` if the call is allowed with any arguments.
+/// Returns the conditions, in the form of seccomp filters, that `only` puts on the arguments of a system call. All of them must
+/// hold. Returns `None` if the call is allowed with any arguments.
 fn conditions(only: Only) -> Result<Option<Vec<SeccompCondition>>, seccompiler::BackendError> {
     let bits = |argument, mask, value| {
         let operator = SeccompCmpOp::MaskedEq(mask);

@@ -28,7 +28,8 @@ pub(crate) enum Fault {
     OtherRange,
     /// The answer is right, and comes in pieces of a thousand bytes.
     Pieces,
-    /// Right answers, but a request for an object that does not exist is denied, as by S3 if the credentials may not list the bucket.
+    /// Right answers, but a request for an object that does not exist is denied, as by S3 if the credentials may not list the
+    /// bucket.
     DeniedIfMissing,
     /// Right answers with a weak entity tag, as of a server that compresses. It fits no condition.
     WeakTag,

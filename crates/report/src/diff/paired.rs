@@ -13,8 +13,8 @@ pub(super) enum Pair<T> {
     Both(T, T),
 }
 
-/// Merges the lists `old` and `new`, which are both sorted by `order`: each item of `old` is paired with the item of `new` that is equal
-/// by `order`, and an item without an equal one comes alone.
+/// Merges the lists `old` and `new`, which are both sorted by `order`: each item of `old` is paired with the item of `new` that is
+/// equal by `order`, and an item without an equal one comes alone.
 pub(super) fn paired<T>(
     old: Vec<T>,
     new: Vec<T>,

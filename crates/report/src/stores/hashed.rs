@@ -13,9 +13,9 @@ use super::BlobDigest;
 /// The number of bytes that are read at a time when bytes are hashed that no caller has read.
 const CHUNK: usize = 256 << 10;
 
-/// A source of the bytes of a file that also computes their digest. Bytes that the caller reads in the order of the file are hashed as
-/// they are read, so that a check of the file from its start to its end reads each byte once. [`finish`](Self::finish) reads and hashes
-/// all other bytes.
+/// A source of the bytes of a file that also computes their digest. Bytes that the caller reads in the order of the file are hashed
+/// as they are read, so that a check of the file from its start to its end reads each byte once. [`finish`](Self::finish) reads and
+/// hashes all other bytes.
 #[derive(Debug)]
 pub struct Hashed<S> {
     source: S,
@@ -99,8 +99,8 @@ impl<S: ReadAt> Hashed<S> {
         Ok(())
     }
 
-    /// Returns whether the content begins with `blob` and a space, as the bytes do that git hashes for a file. The plain SHA-1 of these
-    /// bytes equals git's SHA-1 of the file, so content with this beginning could pass for another file.
+    /// Returns whether the content begins with `blob` and a space, as the bytes do that git hashes for a file. The plain SHA-1 of
+    /// these bytes equals git's SHA-1 of the file, so content with this beginning could pass for another file.
     fn is_git_object(&self) -> Result<bool, Error> {
         const START: [u8; 5] = *b"blob ";
         let mut start = [0; START.len()];
@@ -111,9 +111,9 @@ impl<S: ReadAt> Hashed<S> {
         Ok(start == START)
     }
 
-    /// Reads the bytes that have not been hashed, and returns the digest of the whole file, by the algorithm of the expected digest. If
-    /// that is SHA-1, returns the SHA-1 of the content alone if it is the expected digest and the content does not begin with `blob` and
-    /// a space, and otherwise git's SHA-1.
+    /// Reads the bytes that have not been hashed, and returns the digest of the whole file, by the algorithm of the expected
+    /// digest. If that is SHA-1, returns the SHA-1 of the content alone if it is the expected digest and the content does not begin
+    /// with `blob` and a space, and otherwise git's SHA-1.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -137,8 +137,8 @@ impl<S: ReadAt> ReadAt for Hashed<S> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.source.read_at(offset, buffer)?;
         let state = &mut *self.lock();
-        // Bytes that a read skips are hashed at once only after `in_order` was called. While a file is opened, the skipped bytes may be
-        // all of its data, which would then be read twice.
+        // Bytes that a read skips are hashed at once only after `in_order` was called. While a file is opened, the skipped bytes
+        // may be all of its data, which would then be read twice.
         if state.is_in_order {
             self.hash_up_to(state, offset)?;
         }

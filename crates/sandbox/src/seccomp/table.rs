@@ -22,8 +22,8 @@ pub(super) enum Only {
     NoCode,
     /// The first argument must be the id of this process.
     OwnProcess,
-    /// The first argument must be another descriptor than standard output and standard error. These may be a terminal, from which a process
-    /// could read what the user types.
+    /// The first argument must be another descriptor than standard output and standard error. These may be a terminal, from which a
+    /// process could read what the user types.
     NotOutput,
 }
 
@@ -62,9 +62,9 @@ const DONTNEED: u64 = 4;
 /// `MADV_HUGEPAGE` of `madvise`, which the C library calls if `GLIBC_TUNABLES` asks for larger pages.
 const HUGEPAGE: u64 = 14;
 
-/// The number of the only system call that fails with the error `EACCES` instead of killing the process: `openat`. The C library uses it to
-/// read `/proc/sys/vm/overcommit_memory` when a thread gives memory back, and `/sys/devices/system/cpu` before it allocates memory for
-/// another thread, and it copes with the error.
+/// The number of the only system call that fails with the error `EACCES` instead of killing the process: `openat`. The C library
+/// uses it to read `/proc/sys/vm/overcommit_memory` when a thread gives memory back, and `/sys/devices/system/cpu` before it
+/// allocates memory for another thread, and it copes with the error.
 pub(super) const REJECTED: i64 = libc::SYS_openat;
 
 macro_rules! table {

@@ -16,8 +16,9 @@ const AUDIT: u32 = 0xc000_00b7;
 #[cfg(target_arch = "riscv64")]
 const AUDIT: u32 = 0xc000_00f3;
 
-/// Runs the filter `program` on the system call with this `number` and these `arguments` of a process for the architecture `machine`, and
-/// returns the decision of the filter. Filters are programs of classic BPF, and this interpreter knows the instructions that occur in them.
+/// Runs the filter `program` on the system call with this `number` and these `arguments` of a process for the architecture
+/// `machine`, and returns the decision of the filter. Filters are programs of classic BPF, and this interpreter knows the
+/// instructions that occur in them.
 fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let mut data = vec![number, machine, 0, 0];
     data.extend(arguments.iter().flat_map(|argument| {
