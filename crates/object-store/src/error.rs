@@ -1,4 +1,4 @@
-//! The errors of this package.
+//! The error type of this package, and its messages.
 
 use std::error;
 use std::fmt;
@@ -14,7 +14,7 @@ pub enum Error {
     File(zten::Error),
     /// The store answered a request for a range of an object with more or fewer bytes, or with another range.
     Answer {
-        /// The location of the object.
+        /// The location in the store of the object that was requested.
         location: String,
         /// What is wrong with the answer, as a phrase that completes the sentence "the answer of the object store is …".
         what: String,

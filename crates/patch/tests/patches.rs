@@ -276,7 +276,8 @@ fn sparse(values: &[f32]) -> File {
     Archive::from_bytes(writer.finish().unwrap()).unwrap()
 }
 
-/// A valid patch leads to impossible elements if its base is another: the base is to blame, and not the patch.
+/// Checks that the error blames the base, and not the patch, if a valid patch leads to impossible elements because it is applied to
+/// another base.
 #[test]
 fn frames_that_do_not_fit_another_base_are_not_errors_of_the_patch() {
     let bools = |bytes: &[u8]| {
@@ -429,7 +430,7 @@ fn results_are_written_in_any_format() {
     }
 }
 
-/// If any byte of a patch is damaged, the result is the new model, or an error.
+/// Checks that applying a patch with a damaged byte gives the new model or an error, and no other result.
 #[test]
 fn damaged_patches_give_the_result_or_an_error() {
     let mut random = fastrand::Rng::with_seed(5);

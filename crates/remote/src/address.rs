@@ -82,7 +82,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 /// The rule that decides to which of the addresses that a host name resolves to a client may connect.
 #[derive(Clone, Debug)]
 pub(crate) enum Policy {
-    /// A client may connect to any address.
+    /// The client may connect to any address to which the host name resolves.
     Any,
     /// A client may connect to public addresses only, and not to private, local or reserved ones.
     Public,

@@ -1,4 +1,4 @@
-//! Connections by TCP, and by TLS with the feature `tls`.
+//! The HTTP client of this package: its connections by TCP, and with the feature `tls` by TLS, and the conversion of its errors.
 
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client;

@@ -1,4 +1,4 @@
-//! Errors of remote files.
+//! The error type of this package, and its messages.
 
 use std::fmt;
 use std::io;
@@ -21,11 +21,11 @@ pub enum RemoteError {
     /// The TLS handshake failed, for the reason in the text: for example, the certificate is for another server. The text does not
     /// repeat anything that the server has sent.
     Tls(&'static str),
-    /// The response is not valid HTTP/1.1.
+    /// The response of the server is not valid HTTP/1.1, or its head is too long.
     Protocol,
     /// The server answered with this HTTP status, which is not expected.
     Status(u16),
-    /// The server has no such file.
+    /// The server has no file of the requested name (status 404 or 410).
     NotFound,
     /// The server denies access to the file. The field is the HTTP status: 401 or 403.
     Denied(u16),
@@ -61,7 +61,7 @@ pub enum RemoteError {
     NoLength,
     /// The server sends neither an `ETag` nor a `Last-Modified` date, so that a change of the file would go unnoticed.
     NoVersion,
-    /// The server's file is no longer the version that was opened.
+    /// The file on the server is no longer the version that was opened.
     Changed,
     /// The length of the file changed after it was opened.
     ChangedLength {
@@ -93,13 +93,13 @@ pub enum RemoteError {
     Gated,
     /// The hub rejects the access token that the request carried.
     Token,
-    /// A request exceeded its time limit.
+    /// A single request exceeded its time limit, also when it was repeated.
     RequestTime,
     /// All requests for the file together exceeded the total time limit.
     TotalTime,
     /// The requested range ends after the end of the file.
     BeyondEnd {
-        /// The length of the file in bytes.
+        /// The length of the file in bytes, which the range exceeds.
         length: u64,
     },
     /// Another thread set the flag of [`until`](crate::until) to interrupt the caller.

@@ -1,4 +1,4 @@
-//! A remote file for blocking programs.
+//! [`RemoteFile`], a remote file for programs that block while they wait for bytes, and the readahead of its blocks.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -40,7 +40,7 @@ pub struct RemoteFile {
 #[derive(Debug, Default)]
 struct Ahead {
     plan: Plan,
-    /// The index in `plan` of the block to fetch ahead next.
+    /// The index in `plan` of the next block to fetch ahead.
     next: usize,
     /// The index of the planned block at which fetching ahead stops, because other files are read before it.
     end: usize,
@@ -60,7 +60,7 @@ struct Ahead {
 struct SequentialRun {
     /// The offset in the file at which the run ends. A read that begins there extends the run.
     end: u64,
-    /// The number of bytes that were read in the run.
+    /// The number of bytes that were read in this run so far.
     bytes: u64,
 }
 

@@ -23,7 +23,7 @@ const HUB: &str = "https://huggingface.co";
 /// endpoint alone, and only over https or to this machine.
 #[derive(Clone, Default)]
 pub struct HubAccess {
-    /// The URL of the hub; `None` means [`HUB`].
+    /// The URL of the hub to which requests are sent; `None` stands for [`HUB`].
     endpoint: Option<Url>,
     /// The value of the header `Authorization` for requests to the hub; `None` without a token.
     authorization: Option<HeaderValue>,

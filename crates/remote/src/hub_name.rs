@@ -6,7 +6,7 @@ use crate::name::{NameError, encoded, is_dots};
 
 /// The largest length of the organization or the name of a repository in bytes.
 const LONGEST_PART: usize = 96;
-/// The largest length of a revision in bytes.
+/// The largest length in bytes of a revision, without percent-encoding.
 const LONGEST_REVISION: usize = 255;
 /// The length of a commit hash in hexadecimal digits.
 const COMMIT: usize = 40;
@@ -69,7 +69,7 @@ impl HubName {
         Ok(Self { kind, organization, repository, revision, path })
     }
 
-    /// Returns the path of the file in the repository.
+    /// Returns the path of the file from the root of its repository, without a leading slash.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! Names of remote files.
+//! Names of remote files: URLs, and names that begin with `s3://` or `hf://`. Names are checked before any request is sent.
 
 use std::fmt::{self, Write as _};
 
@@ -31,7 +31,7 @@ pub(crate) enum Location {
 pub enum NameError {
     /// The name does not begin with `http://`, `https://`, `s3://` or `hf://`.
     Scheme,
-    /// The name is longer than 8 KiB.
+    /// The name is longer than 8,192 bytes.
     Long,
     /// The name has a control character, or the URL has a backslash, or a space at one of its ends. URL parsers silently
     /// drop control characters and such spaces and turn backslashes into slashes, so they would request another file than

@@ -67,7 +67,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Starts the network thread.
+    /// Starts the network thread. Fails if the system cannot start a thread.
     pub(crate) fn new() -> Result<Self, RemoteError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Runtime(error.kind()))?;

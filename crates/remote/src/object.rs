@@ -1,4 +1,4 @@
-//! A remote file for asynchronous programs.
+//! [`RemoteObject`], a remote file for asynchronous programs.
 
 use std::ops::Range;
 use std::sync::Arc;

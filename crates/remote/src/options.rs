@@ -1,4 +1,4 @@
-//! Options for reading remote files.
+//! Options for reading remote files: time limits, redirects, and the access to S3 and to the hub.
 
 use std::time::Duration;
 
@@ -44,11 +44,11 @@ pub enum Redirects {
     /// Targets with the same scheme, at a public address or at the server itself.
     #[default]
     Public,
-    /// Targets with the scheme `http` or `https` at any address.
+    /// Targets with the scheme `http` or `https`, at any address, also a private one.
     Any,
 }
 
-/// Options for reading remote files.
+/// The options with which remote files are opened and read: time limits, redirects, and the access to S3 and to the hub.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
     pub(crate) times: TimeLimits,

@@ -25,7 +25,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Creates an empty plan.
+    /// Creates a plan without ranges.
     pub fn new() -> Self {
         Self::default()
     }

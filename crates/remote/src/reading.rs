@@ -1,4 +1,4 @@
-//! Streaming of the bytes of a range.
+//! [`Reading`], a stream of the bytes of a range of a remote file, and the repetition of requests for the bytes that are missing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Deadline {
 pub(crate) struct ResponseBody {
     body: Incoming,
     deadline: Deadline,
-    /// The number of bytes that were requested.
+    /// The number of bytes that were requested, which the body has to have.
     asked: u64,
     /// The number of requested bytes that have not been received.
     left: u64,

@@ -103,7 +103,7 @@ impl Transport {
         })
     }
 
-    /// Returns the name of the file.
+    /// Returns the name of the remote file to which this sender sends requests.
     pub(crate) fn name(&self) -> &RemoteName {
         &self.name
     }
@@ -170,7 +170,7 @@ impl Transport {
         self.checked(self.follow(&first, own, ask).await?)
     }
 
-    /// Returns whether the file is on the hub.
+    /// Returns whether the remote file is on the Hugging Face hub.
     fn is_hub(&self) -> bool {
         matches!(self.name.0, Location::Hub(_))
     }

@@ -50,10 +50,10 @@ pub struct Budget {
     pub descriptors: u64,
 }
 
-/// Whether a layer of the confinement is enforced.
+/// The result of enabling one layer of the confinement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// The layer is enforced.
+    /// The kernel enforces the whole layer.
     Enforced,
     /// The kernel supports only a part of the layer, and enforces that part.
     Partly,

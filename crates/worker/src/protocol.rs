@@ -19,7 +19,7 @@ const CALL: usize = 64 << 20;
 /// The largest length in bytes of the text with which a function reports an error. A longer text is cut.
 const TEXT: usize = 8 << 10;
 
-/// A job, as the pool sends it to a worker.
+/// The message by which the pool sends a job to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 struct Call<'a> {
     /// The number by which the pool identifies the job. The worker repeats it at the end of its answer.

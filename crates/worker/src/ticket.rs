@@ -1,4 +1,4 @@
-//! Waiting for the answer of a job.
+//! Tickets, by which callers wait for the answers of jobs, and the state that a ticket shares with the pool.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -20,13 +20,13 @@ pub(crate) enum Fault {
     None,
     /// Each answer has one byte more than requested.
     Longer,
-    /// The answer has one byte less than requested.
+    /// Each answer has one byte less than requested.
     Shorter,
-    /// The answer has no bytes.
+    /// Each answer has no bytes.
     Empty,
-    /// The answer is the range that begins one byte later.
+    /// Each answer is the range that begins one byte later than the requested one.
     OtherRange,
-    /// The answer is right, and comes in pieces of a thousand bytes.
+    /// Each answer is right, and comes in pieces of a thousand bytes.
     Pieces,
     /// Right answers, but a request for an object that does not exist is denied, as by S3 if the credentials may not list the
     /// bucket.
@@ -37,19 +37,19 @@ pub(crate) enum Fault {
     WeakTagAlone,
 }
 
-/// A store in memory.
+/// A store in memory that counts requests and bytes, and whose answers can be made wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Odd {
     inner: InMemory,
     fault: Mutex<Fault>,
-    /// The number of bytes that were fetched.
+    /// The number of bytes that all requests together have asked for.
     pub(crate) fetched: AtomicU64,
-    /// The number of requests for bytes.
+    /// The number of requests for bytes of objects. Requests for the head of an object do not count.
     pub(crate) requests: AtomicU64,
 }
 
 impl Odd {
-    /// Makes all further answers wrong in the way `fault`.
+    /// Makes all further answers wrong or unusual in the way that `fault` describes.
     pub(crate) fn set(&self, fault: Fault) {
         *self.fault.lock().unwrap() = fault;
     }

@@ -1,4 +1,4 @@
-//! The table of allowed system calls.
+//! The table of the system calls that a confined process may make, from which the filters and `docs/sandbox.md` are made.
 
 /// A system call that a confined process may make, and the arguments that it may pass.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) enum Only {
     OwnMemory,
     /// The call must not make memory executable (for `mprotect`).
     NoCode,
-    /// The first argument must be the id of this process.
+    /// The first argument must be the id of the confined process itself.
     OwnProcess,
     /// The first argument must be another descriptor than standard output and standard error. These may be a terminal, from which a
     /// process could read what the user types.
