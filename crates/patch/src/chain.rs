@@ -138,7 +138,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             writer.attributes_encoded(&encoded).map_err(PatchFailure::of_writing)?;
         }
         let (producer, failed) = (RefCell::new(Producer::new(self)), Cell::new(None));
-        // The number of the tensor that is copied.
+        // The number of the tensor of the result that is being written, which both closures below need.
         let current = Cell::new(0);
         let content = |component: &Component<'_>,
                        chunk: Option<&[u8]>,
@@ -360,7 +360,7 @@ impl<'a> Plan<'a> {
                 *slot = None;
             }
         }
-        // All old names go first, so that two tensors may exchange their names.
+        // All old names are removed before the new names are added, so that two tensors may exchange their names.
         let mut moved = Vec::new();
         moved.try_reserve(patch.renamed().len()).map_err(|_| no_memory())?;
         for [old, new] in patch.renamed() {

@@ -44,7 +44,8 @@ impl Encoder {
         self.gaps.clear();
         self.differences.clear();
         let count = old.len().checked_div(elements.width.into()).unwrap_or(0);
-        // A gap takes at most five bytes, and is at least one element long for each of them but one.
+        // A gap takes at most five bytes, and a gap of several bytes covers hundreds of elements, so twice the number of elements
+        // is enough.
         self.gaps
             .try_reserve(count.saturating_mul(2).saturating_add(8))
             .map_err(|_| no_memory())?;
@@ -329,7 +330,7 @@ fn read_gaps(
                 break;
             }
             taken = taken.saturating_add(1);
-            // `run` counts the bytes 255 of the gap, and then its two last bytes.
+            // `run` counts the bytes of value 255 at the start of the gap, and after three of them the two bytes that end the gap.
             run = match run {
                 MOST.. => run.saturating_add(1),
                 _ if *byte == MORE => run.saturating_add(1),

@@ -478,7 +478,7 @@ fn order(record: &PatchRecord<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<V
             usual.insert(name, next);
         }
     }
-    // Whole tensors that replace no other follow in the order that they have in a patch.
+    // Tensors that are stored whole and are new in the result follow all others, in the order in which `Patch::open` sorts them.
     let mut added: Vec<_> = new.tensors.iter().map(Tensor::name).collect();
     added.retain(|name| !usual.contains_key(name));
     added.sort_unstable_by_key(|name| (name.len(), *name));

@@ -82,7 +82,8 @@ impl<'a> PatchRecord<'a> {
         }
         let mut record = Self::default();
         let mut required = 0_u32;
-        // A name is noted before it is stored, so a list that repeats one name millions of times takes no memory.
+        // Each name is looked up in a set before it is stored in the record, so a list that repeats one name millions of times is
+        // rejected before it takes memory.
         let (mut components, mut old_names, mut new_names) =
             (HashSet::new(), HashSet::new(), HashSet::new());
         for (key, item) in map {
@@ -125,7 +126,7 @@ impl<'a> PatchRecord<'a> {
             }
             required = required.saturating_add(u32::from(!matches!(key, "order")));
         }
-        // A key is in a map of generation 2 once, so these are all.
+        // Maps in files of generation 2 have no duplicate keys, so seven known keys other than `order` are all that are required.
         if required != 7 {
             return Err(wrong("lacks a key"));
         }

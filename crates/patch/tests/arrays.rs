@@ -165,7 +165,7 @@ fn arrays_change_in_place() {
         let (patch, memory) = (patch(&old, &new), Memory::new(&old));
         update(&memory, &old, &patch, &[]).unwrap();
         assert!(memory.has(&new));
-        // Applying the same patch a second time changes nothing.
+        // Applying the same patch a second time is an error, and changes nothing.
         let again = update(&memory, &old, &patch, &[]).unwrap_err();
         assert!(matches!(again, PatchFailure::Old(_)), "{again}");
         assert!(memory.has(&new));

@@ -20,10 +20,11 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(127, 0, 0, 0), 8),
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
-    // IETF protocol assignments. The two globally reachable anycast addresses in the block serve no files.
+    // IETF protocol assignments. Two anycast addresses in this block are globally reachable, but serve no files, so they are not
+    // excepted.
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     (Ipv4Addr::new(192, 0, 2, 0), 24),
-    // Relays of 6to4, deprecated by RFC 7526.
+    // Relays of 6to4 (tunnels of IPv6 over IPv4), which RFC 7526 deprecates.
     (Ipv4Addr::new(192, 88, 99, 0), 24),
     (Ipv4Addr::new(192, 168, 0, 0), 16),
     (Ipv4Addr::new(198, 18, 0, 0), 15),
@@ -37,7 +38,8 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
 /// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public, by their first address and prefix
 /// length. Addresses outside of `2000::/3` are never public, so they need no row.
 const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
-    // IETF protocol assignments, and Teredo, which tunnels. The globally reachable addresses in the block serve no files.
+    // IETF protocol assignments, and Teredo, which tunnels IPv6 over IPv4 and so may lead to private addresses. The globally
+    // reachable addresses in this block serve no files, so they are not excepted.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
@@ -106,7 +108,7 @@ impl Policy {
         }
         match self {
             _ if addresses.is_empty() => None,
-            // Two requests may resolve the name at the same time. The first answer counts for both.
+            // Two requests may resolve the name at the same time. The first of the two answers counts for both requests.
             Self::First(first) => Some(first.get_or_init(|| addresses).clone()),
             Self::Any | Self::Public => Some(addresses),
         }

@@ -151,7 +151,7 @@ pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError 
             }
             found = Some(RemoteError::Connect(innermost.kind()));
         } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
-            // The connection was closed before or during the response.
+            // These errors say that the server closed the connection before or during its response, so the request may be repeated.
             let cut = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
             let kind = std::io::ErrorKind::UnexpectedEof;
             found = if cut {
@@ -200,7 +200,7 @@ mod tests {
         let certificate = CertificateError::NotValidForNameContext { expected, presented };
         let error = Error::InvalidCertificate(certificate);
         assert!(error.to_string().contains("hidden"));
-        // The nesting in which the connector returns the error.
+        // The connector returns an error of TLS nested in two I/O errors.
         let error = std::io::Error::other(std::io::Error::other(error));
         let RemoteError::Tls(sentence) = failure(&error) else { panic!("{error}") };
         assert_eq!(sentence, "the certificate of the server is for another name");

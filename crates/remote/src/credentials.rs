@@ -65,7 +65,7 @@ fn section(text: &str, name: &str, is_config: bool) -> Profile {
     let mut found = Profile::new();
     let mut is_in = false;
     for line in text.lines() {
-        // Comments, and indented lines, which are nested settings.
+        // Comments are skipped, and so are indented lines, which are settings nested in another setting.
         if line.starts_with([' ', '\t', '#', ';']) {
             continue;
         }
@@ -121,7 +121,7 @@ mod tests {
             (found["region"].clone(), found["aws_access_key_id"].clone())
         };
         assert_eq!(check(), ("r".to_owned(), "new".to_owned()));
-        // An empty value does not replace that of the other file.
+        // An empty value in `credentials` does not replace the value in `config`.
         std::fs::write(at("credentials"), "[p]\naws_access_key_id=\nregion =\n").unwrap();
         assert_eq!(check(), ("r".to_owned(), "old".to_owned()));
         assert!(profile(&|_| None).unwrap().is_empty());

@@ -218,7 +218,8 @@ impl Ahead {
     fn begin(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         if self.holding(at).is_none() {
             match self.planned(at) {
-                // The read skipped planned blocks. They are fetched if they are read later.
+                // The read skipped planned blocks. Fetching ahead goes on from this block, and the skipped blocks are fetched if
+                // they are read later.
                 Some(place) => {
                     self.next = place;
                     self.end = self.plan.run_end(place);

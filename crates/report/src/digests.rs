@@ -579,7 +579,7 @@ mod tests {
         assert_eq!(paths(&part(r#""x y\u{7f}""#, SUM)).unwrap(), ["x y\u{7f}"]);
         let nameless = list(&format!("{SUM}  8  f32[2]  w/data\n"));
         assert_eq!(paths(&nameless).unwrap(), [""; 0]);
-        // No file of the list is passed over.
+        // A part without a valid path is an error, so that no file of the list is left unchecked.
         for odd in [&nameless, &part(r#""\x{ff}""#, SUM), &part(r#""a"b"#, SUM), &part("", SUM)] {
             let error = paths(&format!("{a}{odd}")).unwrap_err();
             assert!(error.contains("begin in line 4 "), "{odd}: {error}");

@@ -243,8 +243,8 @@ impl Glob {
             Active { steps: steps(), ..Active::default() },
             Active { steps: steps(), ..Active::default() },
         );
-        // The numbers whose first digits have been read: the index of the token, and the value of these digits. A value has at most
-        // 20 digits, so at most 20 numbers of a token are read at a time.
+        // The numbers of which only the first digits have been read: the index of the token, and the value of these digits. A value
+        // has at most 20 digits, so at most 20 numbers of a token are in the list at a time.
         let (mut begun, mut longer) = (Vec::<(usize, u64)>::new(), Vec::new());
         now.add(0, all, 1);
         for (step, own) in (1..).zip(name.chars()) {
@@ -416,7 +416,8 @@ mod tests {
         let begun = Instant::now();
         assert!(!Glob::new(&pattern).matches(&name));
         assert!(Glob::new(&"[".repeat(1 << 20)).matches(&"[".repeat(1 << 20)));
-        // Alternatives in alternatives, and numbers that begin at every digit.
+        // Patterns with many alternatives, with alternatives inside of alternatives, and with numbers that may begin at every
+        // digit.
         assert!(!Glob::new(&"{a,aa}".repeat(2_000)).matches(&"b".repeat(4_000)));
         assert!(Glob::new(&"{a,aa}".repeat(1_000)).matches(&"a".repeat(1_500)));
         assert!(Glob::new(&format!("{}{}", "{".repeat(20_000), ",}".repeat(20_000))).matches(""));

@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for Size {
                 size::parse(value).map(Size).map_err(E::custom)
             }
         }
-        // In the message to a worker the size is a plain number.
+        // A policy is sent to a worker process in a binary format, in which a size is always a number and never a text.
         if deserializer.is_human_readable() {
             deserializer.deserialize_any(Spelled)
         } else {
@@ -132,7 +132,7 @@ fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), 
 fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
     let named = zten::formats::rules::rows().filter_map(|row| row.id().strip_prefix("format-"));
-    // An index has the name of the format of its files.
+    // The name of the format of an index begins with the format of the files that it names, as in `torch-index`.
     let read = Format::ALL.iter().map(|format| format.name()).chain(["torch-index"]);
     let others =
         read.chain(named.filter(|name| *name != "unknown")).chain(KINDS).map(str::to_owned);

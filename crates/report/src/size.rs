@@ -10,7 +10,7 @@ pub fn human(bytes: u64) -> String {
     let mut bits = 0;
     for name in UNITS {
         bits += 10;
-        // The number in tenths of the unit, rounded.
+        // The size in tenths of this unit, rounded to the nearest.
         let tenths = (u128::from(bytes) * 10 + (1 << (bits - 1))) >> bits;
         let tenths = u64::try_from(tenths).unwrap_or(u64::MAX);
         let (whole, tenth) = (tenths / 10, tenths % 10);

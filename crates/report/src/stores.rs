@@ -163,7 +163,7 @@ impl Folder {
             None => Role::Outside,
         };
         match self {
-            // The client in Rust, and the one in Python until 2023, keep their locks here.
+            // The hub's client in Rust, and its client in Python until 2023, keep lock files beside the blobs.
             Self::HubBlobs if name.as_encoded_bytes().ends_with(b".lock") => Role::Record,
             Self::HubBlobs => blob(BlobDigest::of_hub(name), is_unfinished_of_hub),
             Self::OllamaBlobs => blob(BlobDigest::of_ollama(name), is_unfinished_of_ollama),

@@ -122,7 +122,7 @@ fn keep(shared: &Shared, report: Option<mpsc::Sender<Result<Option<String>, Star
     if let Some(report) = report {
         let started = keeper.first();
         let has_failed = started.is_err();
-        // `start` waits for the report.
+        // Sending fails only if `start` has ended, and `start` waits for the report.
         let _ = report.send(started);
         if has_failed {
             return;

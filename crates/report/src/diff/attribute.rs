@@ -131,7 +131,8 @@ impl Beginning {
 
 impl Write for Beginning {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A character takes at most 4 bytes, so enough bytes are kept. The error ends serialization.
+        // A character takes at most 4 bytes, so these bytes hold enough characters. The error ends serialization, which could be
+        // long.
         if self.0.len() > 4 * Self::LENGTH {
             return Err(io::ErrorKind::WriteZero.into());
         }

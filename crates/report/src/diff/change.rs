@@ -147,7 +147,8 @@ impl<'a> Changes<'a> {
                 return Ok(());
             }
         }
-        // Codes and scales are not values: a code that is off by one may be another value in any of its packed elements.
+        // The codes and scales of a quantized tensor are not values: a stored integer that differs by one may hold several packed
+        // codes, of which any may be another value. So no tolerance is applied to them.
         let has_values = [old, new]
             .map(Tensor::layout)
             .into_iter()

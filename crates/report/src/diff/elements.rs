@@ -322,7 +322,7 @@ pub(super) fn measure(
     tolerance: Option<Tolerance>,
 ) -> Result<Option<Measure>, (usize, Error)> {
     let is_numeric = sides.iter().all(|side| side.is_numeric);
-    // An index that is off by one is another element, however large the index is.
+    // An index that differs by one points to another element, so no tolerance is applied to indices.
     let tolerance = tolerance.map(|own| if is_numeric { own } else { Tolerance::EXACT });
     let mut sum = Sum { tolerance, ..Sum::default() };
     loop {
