@@ -345,7 +345,7 @@ impl<'a> Plan<'a> {
         let count = self.slots.iter().flatten().count();
         if let Some(ordered) = ordered.filter(|ordered| *ordered != count) {
             let sentence = format!(
-                "the result would have {count} tensors, and the result of the patch has {ordered}"
+                "the result would have {count} tensors, but the patch gives the order of {ordered}"
             );
             return Err(failure(number, broken(&PATCH_BASE, sentence)));
         }
@@ -386,8 +386,12 @@ impl<'a> Plan<'a> {
     /// positions as there are tensors.
     fn order(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
         let Some(order) = &patch.record.order else { return Ok(()) };
-        let wrong =
-            || broken(&PATCH_RECORD, "the order does not have the position of each tensor once");
+        let wrong = || {
+            broken(
+                &PATCH_RECORD,
+                "the order in the patch does not have the position of each tensor exactly once",
+            )
+        };
         let mut old: Vec<_> =
             std::mem::take(&mut self.slots).into_iter().flatten().map(Some).collect();
         for at in order {

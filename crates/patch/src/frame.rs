@@ -179,7 +179,7 @@ impl Cursor {
         if self.next == self.end {
             return Ok(());
         }
-        Err(broken(&PATCH_FRAME, "bytes of a stream are left after the last frame"))
+        Err(broken(&PATCH_FRAME, "bytes of a stream are left after the last frame of a component"))
     }
 }
 
@@ -222,7 +222,10 @@ impl Decoder {
                 read(streams, cursor, Stream::Frames, &mut changed)?;
                 let changed = usize::from(u16::from_le_bytes(changed)).saturating_add(1);
                 if changed > count {
-                    return Err(broken(&PATCH_FRAME, "a frame has more changes than elements"));
+                    return Err(broken(
+                        &PATCH_FRAME,
+                        "a frame declares more changed elements than it has elements",
+                    ));
                 }
                 self.sparse(planes, streams, cursor, changed)?;
                 match elements.width {
@@ -284,12 +287,16 @@ impl Decoder {
         let mut rest = all.iter_mut();
         let mut gaps = self.gaps.iter();
         for difference in &self.differences {
-            let gap = pop_gap(&mut gaps).ok_or_else(|| broken(&PATCH_FRAME, "a gap is cut off"))?;
+            let gap = pop_gap(&mut gaps)
+                .ok_or_else(|| broken(&PATCH_FRAME, "the bytes of the gaps end within a gap"))?;
             let Some(element) = rest.nth(gap) else {
                 return Err(broken(&PATCH_FRAME, "a gap leads beyond the end of its frame"));
             };
             let Some(new) = elements.apply(number(*element), *difference) else {
-                return Err(broken(&PATCH_FRAME, "a difference is larger than its elements"));
+                return Err(broken(
+                    &PATCH_FRAME,
+                    "a difference is larger than the elements of this width allow",
+                ));
             };
             write_number(new, element);
         }
@@ -377,7 +384,10 @@ fn next_bytes<'s>(
     let at = |positions: &Positions| positions.get(stream.ordinal()).copied().unwrap_or(0);
     let (next, end) = (at(&cursor.next), at(&cursor.end));
     if next >= end {
-        return Err(broken(&PATCH_FRAME, "a frame needs more bytes than its component has"));
+        return Err(broken(
+            &PATCH_FRAME,
+            "a frame needs more bytes than its component has in a stream",
+        ));
     }
     let left = usize::try_from(end.saturating_sub(next)).unwrap_or(usize::MAX);
     let bytes = streams.bytes(stream, next)?;

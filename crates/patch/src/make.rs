@@ -230,14 +230,14 @@ impl<'m, S: Sink> Maker<'m, S> {
             && (tensor.layout() != Layout::Unknown
                 || profile(tensor).map_err(PatchFailure::New)?.is_some());
         if !is_known {
-            let sentence = "it is added or changes more than elements, and a patch cannot hold an unknown type or layout";
+            let sentence = "it would have to be stored whole, but its type or layout is unknown, and a patch can store only known ones";
             return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
                 tensor.name(),
                 sentence,
             )));
         }
         if !keeps_indices(tensor) {
-            let sentence = "it is added or changes more than elements, and generation 2 has other types of indices";
+            let sentence = "it would have to be stored whole, but a patch stores sparse indices only as u32 or u64, all of one type";
             return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
                 tensor.name(),
                 sentence,

@@ -63,8 +63,9 @@ impl<'a> Patch<'a> {
                 }
                 None => {
                     let name = zten::escape::quoted(tensor.name());
-                    let sentence =
-                        format!("the tensor {name} is neither a chunk nor a whole tensor");
+                    let sentence = format!(
+                        "the tensor {name} of the patch is neither a chunk of a stream nor a tensor that is stored whole"
+                    );
                     return Err(broken(&PATCH_STREAM, sentence));
                 }
             }
@@ -161,7 +162,7 @@ fn check_names(record: &PatchRecord<'_>, whole: &[(&str, Tensor<'_>)]) -> Result
         None => Ok(()),
         Some(change) => {
             let name = zten::escape::quoted(change.name);
-            let sentence = format!("the tensor {name} is both changed and whole");
+            let sentence = format!("the patch both changes the tensor {name} and stores it whole");
             Err(broken(&PATCH_RECORD, sentence))
         }
     }

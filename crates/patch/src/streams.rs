@@ -241,7 +241,7 @@ impl<'p, 'a> StreamReader<'p, 'a> {
     /// the stream ends before.
     pub(crate) fn bytes(&mut self, stream: Stream, position: u64) -> Result<&[u8], Error> {
         let ordinal = stream.ordinal();
-        let beyond = || broken(&PATCH_FRAME, "a frame ends before its last byte");
+        let beyond = || broken(&PATCH_FRAME, "a stream ends before the last byte of a frame");
         let full = u64_from_usize(CHUNK);
         let (number, within) = (position >> CHUNK_BITS, position & full.saturating_sub(1));
         let held = self.held.get_mut(ordinal).ok_or_else(beyond)?;

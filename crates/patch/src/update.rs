@@ -45,19 +45,18 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
         slots.try_reserve(chain.slots.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         for slot in &chain.slots {
             if slot.origin.is_some() {
-                let sentence = "the patch adds it or changes its type, shape or attributes, and arrays in place change in their elements only";
+                let sentence = "the patch adds it or changes its type, shape or attributes, but a change in place can only change elements";
                 return Err(refused(slot.name, sentence));
             }
             if slot.name != slot.tensor.name() {
-                let sentence = "the patch gives it another name, and arrays in place change in their elements only";
+                let sentence = "the patch gives it another name, but a change in place can only change elements";
                 return Err(refused(slot.tensor.name(), sentence));
             }
             slots.insert(slot.name, slot);
         }
         if let Some(removed) = chain.base.tensors.iter().find(|own| !slots.contains_key(own.name()))
         {
-            let sentence =
-                "the patch removes it, and arrays in place change in their elements only";
+            let sentence = "the patch removes it, but a change in place can only change elements";
             return Err(refused(removed.name(), sentence));
         }
         // For each tensor but one of those that are the same memory, the name of another tensor of that memory. A tensor may be in

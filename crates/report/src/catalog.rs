@@ -97,7 +97,7 @@ patch_rows! {
         "the streams do not have the bytes that the changes need"
         "Fetch the patch again, or make it again.";
     PATCH_FRAME "patch-frame" Invalid
-        "The changes of a component are stored in frames of 65,536 elements each. Each frame leads to elements of the component and to differences that its elements can have."
+        "The changes of a component are stored in frames of 65,536 elements each. Each frame changes only elements that the component has, by differences that are possible for their type."
         "the changes of a component are not valid"
         "Fetch the patch again, or make it again.";
     PATCH_BASE "patch-base" Invalid

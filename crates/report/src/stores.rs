@@ -229,8 +229,9 @@ pub fn unfinished() -> Finding {
 
 /// Returns the finding that a manifest of `length` bytes is too long.
 pub fn too_long(length: u64) -> Finding {
-    let sentence =
-        format!("the manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
+    let sentence = format!(
+        "the manifest of Ollama has {length} bytes, which exceeds the maximum of {MANIFEST} bytes"
+    );
     finding(&MANIFEST_FORM, sentence)
 }
 

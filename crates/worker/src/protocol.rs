@@ -174,7 +174,11 @@ impl Exchange {
                 Some(Reply::Done(_) | Reply::Failed(..)) => return Err(invalid("another job")),
             }
         };
-        if received.is_over() { Ok(Some(outcome)) } else { Err(invalid("more than an answer")) }
+        if received.is_over() {
+            Ok(Some(outcome))
+        } else {
+            Err(invalid("further messages after the end of the answer"))
+        }
     }
 }
 
