@@ -10,7 +10,8 @@ use zten::escape::Quoted;
 pub enum Error {
     /// The object store returned an error, for example because the network failed or the object does not exist.
     Store(object_store::Error),
-    /// The file breaks a rule, is not supported, exceeds a limit, or has no such tensor.
+    /// The file breaks a rule, is not supported or exceeds a limit, or has no tensor of the requested name. The field is the error
+    /// of the library.
     File(zten::Error),
     /// The store answered a request for a range of an object with more or fewer bytes, or with another range.
     Answer {

@@ -1,4 +1,4 @@
-//! The reasons why a patch is not made or not applied.
+//! The error type of this package, which says which file is at fault: a model, a patch or the output.
 
 use std::{fmt, io};
 

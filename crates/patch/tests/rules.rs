@@ -118,7 +118,7 @@ fn a_patch_that_follows_the_page_is_applied() {
     assert_eq!(apply(&patch, &file(&OLD)), Ok(NEW.to_vec()));
 }
 
-/// A description of the fault, the rule that it breaks, and the change that causes it.
+/// A test case: a description of a fault, the rule that the fault breaks, and the change of a valid patch that causes the fault.
 type Case = (&'static str, &'static str, fn(&mut HandPatch));
 
 const CASES: &[Case] = &[

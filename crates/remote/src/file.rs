@@ -85,10 +85,11 @@ struct Origin<'r> {
 }
 
 impl RemoteFile {
-    /// Opens the file `name`, and fetches its last 64 KiB.
+    /// Opens the remote file `name`: fetches its last 64 KiB, and learns its length and version from the response. Starts a thread
+    /// that does all requests for the file.
     ///
     /// # Errors
-    /// The file does not exist, or the request fails.
+    /// The file does not exist, a request fails, or the thread cannot be started.
     pub fn open(name: &RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
         let network = Network::new()?;
         let object = network.wait(RemoteObject::open(name, options))?;

@@ -33,8 +33,8 @@ pub enum NameError {
     Scheme,
     /// The name is longer than 8,192 bytes.
     Long,
-    /// The name has a control character, or the URL has a backslash, or a space at one of its ends. URL parsers silently
-    /// drop control characters and such spaces and turn backslashes into slashes, so they would request another file than
+    /// The name has a control character, or it is a URL with a backslash or with a space at one of its ends. URL parsers silently
+    /// drop control characters and spaces at the ends, and turn backslashes into slashes, so they would request another file than
     /// the name shows.
     Character,
     /// The name is not a URL with a host.

@@ -23,8 +23,8 @@ thread_local! {
     static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Calls `work` on this thread, so that another thread can interrupt it by setting the flag `stop`. When the flag is set,
-/// waits for a server inside `work` end within 10 ms with [`RemoteError::Interrupted`].
+/// Calls `work` on this thread, and returns its result. Another thread can interrupt `work` by setting the flag `stop`: a call
+/// inside of `work` that waits for a server then ends within 10 ms with [`RemoteError::Interrupted`].
 pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     /// Holds the previous flag of this thread, and restores it when this value is dropped, also after a panic.
     struct Before(Option<Arc<AtomicBool>>);

@@ -41,7 +41,7 @@ impl Default for TimeLimits {
 /// The targets to which a server may redirect. At most five redirects are followed, and none for S3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirects {
-    /// Targets with the same scheme, at a public address or at the server itself.
+    /// Targets with the same scheme as the URL of the file, at a public address or on the server of the file itself.
     #[default]
     Public,
     /// Targets with the scheme `http` or `https`, at any address, also a private one.

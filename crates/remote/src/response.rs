@@ -1,4 +1,5 @@
-//! Checks of a server's response against the request.
+//! Checks of the head of a server's response: the status, the range, the length and the version of the file, against the request
+//! and the first response.
 
 use std::ops::Range;
 use std::time::SystemTime;

@@ -47,7 +47,8 @@ pub struct Read {
     pub kind: NumberKind,
     /// The statistics of the stored elements.
     pub statistics: Statistics,
-    /// The number of implied zeros of a sparse object, or `None` for a dense object, or if the number exceeds a `u64`.
+    /// The number of zeros that a sparse object implies without storing them. `None` for an object that is not sparse, and if the
+    /// number of elements of the object exceeds 64 bits.
     pub implied: Option<u64>,
     /// Whether the object is sparse.
     pub is_sparse: bool,

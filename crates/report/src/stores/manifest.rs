@@ -31,7 +31,8 @@ struct Layer {
 #[derive(Debug, Deserialize)]
 struct Fields {
     config: Option<Layer>,
-    /// Ollama writes `null` for a model without layers, such as one that a server runs. A missing field is an error.
+    /// The blobs of the model's layers. Ollama writes `null` for a model without layers, such as a model that runs on a server. If
+    /// the field is missing, the text is not a manifest.
     #[serde(deserialize_with = "Option::deserialize")]
     layers: Option<Vec<Layer>>,
 }

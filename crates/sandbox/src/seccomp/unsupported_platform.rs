@@ -1,4 +1,5 @@
-//! The filter of system calls for platforms without one: no call is listed, and the layer is missing.
+//! The items of `seccomp.rs` for platforms that have no filter of system calls: no call is listed, and the layer is reported as
+//! missing.
 
 use crate::Layer;
 
