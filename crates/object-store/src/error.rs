@@ -1,32 +1,33 @@
-//! The errors of this package.
+//! The error type of this package, and its messages.
 
 use std::error;
 use std::fmt;
 
 use zten::escape::Quoted;
 
-/// An error of opening or reading a file in an object store.
+/// The reason why a file in an object store could not be opened or read.
 #[derive(Debug)]
 pub enum Error {
     /// The object store returned an error, for example because the network failed or the object does not exist.
     Store(object_store::Error),
-    /// The file breaks a rule, is not supported, exceeds a limit, or has no such tensor.
+    /// The file breaks a rule, is not supported or exceeds a limit, or has no tensor of the requested name. The field is the error
+    /// of the library.
     File(zten::Error),
-    /// The store answered a request for a range with other bytes: more, fewer, or of another range.
+    /// The store answered a request for a range of an object with more or fewer bytes, or with another range.
     Answer {
-        /// The location of the object.
+        /// The location in the store of the object that was requested.
         location: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the answer, as a phrase that completes the sentence "the answer of the object store is …".
         what: String,
     },
-    /// The object store denies access to a sibling file or shard (status 401 or 403). Some stores, such as S3, also answer so about an
-    /// object that does not exist, if the credentials may not list the bucket.
+    /// The object store denies access to a sibling file or shard (status 401 or 403). Some stores, such as S3, also answer so about
+    /// an object that does not exist, if the credentials may not list the bucket.
     Denied {
         /// The first location at which the object was looked for.
         location: String,
     },
-    /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded`, so none of them was
-    /// fetched.
+    /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded` allows. No bytes
+    /// were fetched.
     TooLarge {
         /// The name of the tensor or of the shard.
         name: String,
@@ -37,8 +38,8 @@ pub enum Error {
     },
     /// Memory for the fetched bytes could not be reserved.
     OutOfMemory,
-    /// Reading needs bytes of a file that was not opened, or still needs further bytes after the largest number of rounds of
-    /// requests. This is a defect of this package.
+    /// This package has a defect: it needs bytes of a file that it has not opened, or still lacks bytes after the largest number of
+    /// rounds of requests.
     Unread,
 }
 

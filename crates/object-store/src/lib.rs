@@ -36,19 +36,22 @@ pub use error::Error;
 use pieces::Pieces;
 use request::ObjectVersion;
 
-/// The number of sibling files that are looked for, and of ranges that are fetched, at once.
+/// The largest number of requests to the store that wait for an answer at the same time: for sibling files, or for ranges of an
+/// object.
 const PARALLEL: usize = 8;
 
-/// The largest number of rounds in which the frames of shards are read and the bytes that turned out to be missing are fetched.
-/// Reading a frame takes two reads.
+/// The largest number of rounds in which a call of [`TensorObject::fetch`] reads the headers of shards, and fetches the bytes that
+/// turned out to be missing. Reading the header of a valid shard takes two rounds, so more rounds than this are a defect.
 const PASSES: usize = 8;
 
-/// An open tensor file in an object store: its validated header. Its tensors are fetched when they are read.
+/// An open tensor file in an object store. Its header has been fetched and validated, and its tensors are fetched when they are
+/// read.
 #[derive(Debug)]
 pub struct TensorObject {
     store: Arc<dyn ObjectStore>,
     object: ObjectVersion,
-    /// The validated header of the file. Its own source of bytes is empty, because bytes are fetched per request.
+    /// The validated header of the file. This archive has no bytes of tensors, because each request fetches the bytes that it
+    /// needs.
     archive: Archive<zten::InMemory<[u8; 0]>>,
     /// The sibling files that hold tensors of this file, each by the name that the header of this file gives it.
     siblings: HashMap<String, ObjectVersion>,
@@ -57,11 +60,13 @@ pub struct TensorObject {
 }
 
 impl TensorObject {
-    /// Opens the file of any format at `location` of `store`. Fetches its header, and the headers of the files that an index or a
-    /// split GGUF model names.
+    /// Opens the file at `location` in `store`, which may have any format that zten reads. Fetches the header of the file and, if
+    /// the file is an index or the first file of a split GGUF model, the headers of the other files of the model.
     ///
     /// # Errors
-    /// [`Error::Store`] if the store fails; [`Error::File`] if the header breaks a rule, is not supported or exceeds a limit.
+    /// [`Error::Store`] if the store fails; [`Error::File`] if the header breaks a rule, is not supported or exceeds a limit;
+    /// [`Error::Denied`] if the store denies access to a file that an index or a split model names. Access to a shard is needed
+    /// only when its tensors are fetched.
     pub async fn open(store: Arc<dyn ObjectStore>, location: Path) -> Result<Self, Error> {
         Self::open_with(store, location, &OpenOptions::default()).await
     }
@@ -139,12 +144,13 @@ impl TensorObject {
         self.archive.manifest()
     }
 
-    /// Returns the name of the format, as in JSON output of the command.
+    /// Returns the name of the file's format, such as `safetensors`, as in the JSON output of the command `zten`.
     pub fn format(&self) -> &'static str {
         self.archive.format()
     }
 
-    /// Fetches the tensor `name`, and returns what `read` makes of it: `|tensor| tensor.to_f32()`.
+    /// Fetches the tensor `name`, calls `read` with the tensor, and returns the result: `|tensor| tensor.to_f32()` returns the
+    /// elements.
     ///
     /// # Errors
     /// The errors of [`fetch`](Self::fetch) and of `read`.
@@ -156,12 +162,14 @@ impl TensorObject {
         Ok(self.fetch([name]).await?.read(name, read)?)
     }
 
-    /// Fetches the stored bytes of the tensors `names`, in few requests: ranges that are close to each other are one request. A shard
-    /// is fetched as a whole if only its own digest covers one of the tensors.
+    /// Fetches the stored bytes of the tensors `names` in few requests: ranges that are close to each other are fetched by one
+    /// request. A shard is fetched as a whole if one of the tensors in it has no digest of its own, so that only the digest of the
+    /// shard covers it.
     ///
     /// # Errors
-    /// [`Error::File`] if the file has no such tensor, or a shard differs from its digest; [`Error::TooLarge`] if a tensor, or a
-    /// shard that is fetched as a whole, is stored in more bytes than the limit `decoded`; [`Error::Store`].
+    /// [`Error::File`] if the file has no tensor of one of these names, or a shard is missing or differs from its digest;
+    /// [`Error::TooLarge`] if a tensor, or a shard that is fetched as a whole, is stored in more bytes than the limit `decoded`
+    /// allows; [`Error::Denied`] if the store denies access to a shard; [`Error::Store`] if the store fails.
     pub async fn fetch(
         &self,
         names: impl IntoIterator<Item: AsRef<str>>,
@@ -236,8 +244,8 @@ impl TensorObject {
         Err(Error::Unread)
     }
 
-    /// Opens the shards whose bytes are in `found`. If one of `components` has no digest of its own, verifies the digest of the
-    /// whole shard that holds the component.
+    /// Opens the shards of which bytes are in `found`, by the names of the shards. If one of `components` has no digest of its own,
+    /// verifies the digest of the whole shard that holds this component.
     fn bind(
         &self,
         found: &HashMap<String, Pieces>,
@@ -252,7 +260,8 @@ impl TensorObject {
     }
 }
 
-/// Fetches the bytes of `wanted`, a range of `object` or of one of its `siblings`.
+/// Fetches the bytes of `wanted`, a range of the main file `object` or of one of its `siblings`, and returns them together with
+/// `wanted`.
 async fn fetch_wanted(
     store: &Arc<dyn ObjectStore>,
     object: &ObjectVersion,
@@ -264,7 +273,8 @@ async fn fetch_wanted(
     Ok((wanted, bytes.into()))
 }
 
-/// Looks for the file `want` at each place beside `location` where the file may be. Returns `None` if no such object exists.
+/// Looks for the sibling file or shard `want` of the file at `location`, at each place where it may be. Returns the version of the
+/// object that was found, or `None` if no such object exists.
 ///
 /// # Errors
 /// [`Error::Denied`] if the store denies access at one place and the object is at none of the others; [`Error::Store`].
@@ -300,10 +310,10 @@ async fn find(
     }
 }
 
-/// The shards of a file of which bytes were fetched.
+/// The shards of a file of which bytes were fetched, as the library asks for them by name.
 struct FetchedShards<'a> {
     file: &'a TensorObject,
-    /// The bytes by the names of the shards.
+    /// The fetched bytes of each shard, by the name of the shard.
     found: &'a HashMap<String, Pieces>,
 }
 
@@ -317,7 +327,7 @@ impl Find for FetchedShards<'_> {
     }
 }
 
-/// Tensors whose stored bytes were fetched.
+/// The stored bytes of tensors that [`TensorObject::fetch`] has fetched, from which these tensors can be read.
 #[derive(Debug)]
 pub struct Fetched<'a> {
     file: &'a TensorObject,
@@ -326,11 +336,11 @@ pub struct Fetched<'a> {
 }
 
 impl Fetched<'_> {
-    /// Returns what `read` makes of the tensor `name`, from memory. The tensor is decoded and verified by the methods that `read`
-    /// calls, as in a file on disk.
+    /// Calls `read` with the tensor `name`, whose bytes are in memory, and returns the result. The methods of the tensor that
+    /// `read` calls decode and verify it, as they do for a file on disk.
     ///
     /// # Errors
-    /// The errors of `read`; the error that the file has no such tensor, or that the tensor was not fetched.
+    /// The errors of `read`; the file has no tensor of this name; or the tensor was not fetched.
     pub fn read<T>(
         &self,
         name: &str,
@@ -340,7 +350,8 @@ impl Fetched<'_> {
         read(self.file.archive.tensor(name)?.read_from(&files))
     }
 
-    /// Returns the number of bytes that were fetched for the file itself and its shards, those between two close ranges included.
+    /// Returns the number of bytes that were fetched from the file itself and from its shards, including the bytes between two
+    /// ranges that were fetched by one request.
     pub fn bytes(&self) -> u64 {
         let shards = self.shards.bound().iter().map(BoundShard::source);
         let all = std::iter::once(&self.root).chain(shards);

@@ -1,4 +1,4 @@
-//! Ranges of a file in memory.
+//! The ranges of an object that were fetched into memory, as a source of bytes for the library.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,8 +10,8 @@ use bytes::Bytes;
 use zten::ReadAt;
 use zten::num::u64_from_usize;
 
-/// The fetched ranges of a file. Clones share the bytes, and the list of missing ranges. Reading a range that was not fetched fails,
-/// and adds it to that list.
+/// The fetched ranges of an object. Clones share the bytes and the list of missing ranges. Reading a range that was not fetched
+/// fails, and adds the range to this list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
     /// The fetched bytes, each piece by its offset in the object.
@@ -25,18 +25,18 @@ impl Pieces {
         Self { pieces: pieces.into_iter().collect(), missing: Arc::default() }
     }
 
-    /// Adds the pieces of `other`, which were fetched later.
+    /// Adds the pieces of `other`, which were fetched later from the same object.
     pub(crate) fn add(&mut self, other: Self) {
         self.pieces.extend(other.pieces);
     }
 
-    /// Returns the ranges that a read asked for and that had not been fetched, so that the caller fetches them. Clears the
-    /// list.
+    /// Returns the ranges that reads asked for and that had not been fetched, so that the caller can fetch them. Clears the list of
+    /// these ranges.
     pub(crate) fn take_missing(&self) -> Vec<Range<u64>> {
         mem::take(&mut self.missing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the number of fetched bytes.
+    /// Returns the number of bytes in memory, of all pieces together.
     pub(crate) fn bytes(&self) -> u64 {
         let lengths = self.pieces.values().map(|piece| u64_from_usize(piece.len()));
         lengths.fold(0, u64::saturating_add)

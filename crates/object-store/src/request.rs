@@ -1,4 +1,4 @@
-//! Requests for ranges of one version of an object.
+//! Requests for ranges of an object, all of the same version of the object.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use crate::pieces::Pieces;
 /// The largest gap between two ranges that are fetched by one request: the bytes of the gap take no longer than a second request.
 const GAP: u64 = 64 << 10;
 
-/// An object as it was when it was first seen. Later requests ask for the same version.
+/// The version of an object that the store described in its first answer. All later requests ask for this version.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectVersion(ObjectMeta);
 
 impl ObjectVersion {
-    /// Creates the version that `meta` describes.
+    /// Creates the version that `meta`, the store's answer to a request for the head of the object, describes.
     pub(crate) fn of_meta(meta: ObjectMeta) -> Self {
         Self(meta)
     }
@@ -44,8 +44,8 @@ impl ObjectVersion {
         Ok(Pieces::new(requests.try_collect().await?))
     }
 
-    /// Fetches the bytes of `range`. The store has to answer with this range of this version, so that a request to a store that is
-    /// wrong or hostile takes no more memory than the range.
+    /// Fetches the bytes of `range`. An answer with another range, more bytes, or another version of the object is an error, so
+    /// that a faulty or hostile store cannot make the request take more memory than the range.
     pub(crate) async fn fetch(
         &self,
         store: &dyn ObjectStore,
@@ -55,8 +55,9 @@ impl ObjectVersion {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        // A server fails each request for a weak tag, because such a tag does not tell bytes apart (RFC 9110, 13.1.1). In its place, the
-        // object must not have changed since the time that the server gave. Object stores show a missing time as zero.
+        // A server rejects each request on the condition of a weak tag, because such a tag does not tell bytes apart (RFC 9110,
+        // 13.1.1). So the condition for such an object is that it has not changed since the time that the server gave.
+        // `object_store` shows a missing time as zero.
         let (weak, strong) = match &self.0.e_tag {
             Some(tag) if tag.starts_with("W/") => (true, None),
             tag => (false, tag.clone()),
@@ -97,13 +98,13 @@ impl ObjectVersion {
         Ok(if rest.is_empty() { first } else { rest.into() })
     }
 
-    /// Returns the error about an answer of the store, where `what` says what is wrong with the answer.
+    /// Returns the error that an answer of the store about this object is wrong. `what` says what is wrong with the answer.
     fn wrong(&self, what: String) -> Error {
         Error::Answer { location: self.0.location.to_string(), what }
     }
 }
 
-/// Sorts `ranges`, and joins those that overlap or have a gap of at most [`GAP`] bytes between them.
+/// Sorts `ranges`, leaves out empty ones, and joins ranges that overlap or have a gap of at most [`GAP`] bytes between them.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| range.start < range.end);
     ranges.sort_by_key(|range| range.start);

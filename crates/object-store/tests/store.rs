@@ -124,8 +124,8 @@ fn files_of_every_format_are_those_on_disk() {
     }
 }
 
-/// Files whose flaw `verify` finds, and reading the tensors finds another or none: no tensor is in the shard with the flaw, or
-/// another rule is checked first. Each file has the rule that reading reports.
+/// The files of the corpus for which reading all tensors reports another rule than `verify` does, each with the rule that reading
+/// reports (`-` for none). No tensor is in the shard with the flaw, or another rule is checked first.
 const READ: [(&str, &str); 2] = [
     ("shard-digest--v2-version.zt", "unsupported-version"),
     ("unsupported-shard--v2-unreferenced.zt", "-"),
@@ -272,7 +272,8 @@ fn an_object_that_changes_is_not_mixed_with_the_first_version() {
     });
 }
 
-/// A server that compresses gives weak tags, which fit no condition. The time of the last change, which it may leave out, stands in.
+/// A server that compresses gives weak tags, which fit no condition. The time of the last change, which it may leave out, stands
+/// in.
 #[test]
 fn an_object_with_a_weak_tag_is_read() {
     for fault in [Fault::WeakTag, Fault::WeakTagAlone] {

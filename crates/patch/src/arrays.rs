@@ -14,8 +14,8 @@ use crate::failure::no_memory;
 ///
 /// [`make`]: crate::make
 pub trait ReadArray: Sync {
-    /// Fills `buffer` with bytes of the array whose index in the list of arrays is `number`. The bytes are the little-endian elements of
-    /// the array, from the byte `offset` on.
+    /// Fills `buffer` with bytes of the array whose index in the list of arrays is `number`. The bytes are the little-endian
+    /// elements of the array, from the byte `offset` on.
     ///
     /// # Errors
     /// Any error that keeps the source from filling all of `buffer`.
@@ -61,8 +61,8 @@ enum Content {
 }
 
 impl<R: ReadArray> ArrayFile<R> {
-    /// Opens the file of the arrays in `list`, which has their names, types and shapes. The elements are read from `arrays`, where the
-    /// arrays have the numbers of their places in the list. Takes at most 4 KiB of memory for each array.
+    /// Opens the file of the arrays in `list`, which has their names, types and shapes. The elements are read from `arrays`, where
+    /// the arrays have the numbers of their places in the list. Takes at most 4 KiB of memory for each array.
     ///
     /// ```
     /// use zten::formats::write::{Array, DeclaredArrays};
@@ -109,8 +109,8 @@ impl<R: ReadArray> ArrayFile<R> {
 /// Elements that take the place of those of an array while the header is made. Zero is a valid element of every dtype.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A sink that records the layout of the file that is written to it. It keeps the header and the padding. Of the elements of an array,
-/// it notes only where they are in the file.
+/// A sink that records the layout of the file that is written to it. It keeps the header and the padding. Of the elements of an
+/// array, it notes only where they are in the file.
 struct Outline<'l> {
     /// The index of the array that is being written, and the number of its bytes that have not been written yet.
     left: &'l Cell<(usize, u64)>,

@@ -25,9 +25,9 @@ use crate::{Change, Sha256};
 
 /// Patches that are applied to a base, one after another, and the tensors of the result. Creating the chain reads no elements.
 ///
-/// Each method that writes the result compares the digest of every component that a patch changes, and at the end the identity of all
-/// tensors, with those that the patches declare. If the method fails, the bytes that it wrote are not the result, and must not be
-/// published.
+/// Each method that writes the result compares the digest of every component that a patch changes, and at the end the identity of
+/// all tensors, with those that the patches declare. If the method fails, the bytes that it wrote are not the result, and must not
+/// be published.
 #[derive(Clone, Debug)]
 pub struct Chain<'c, 'a> {
     pub(crate) base: &'c Model<'a>,
@@ -39,8 +39,8 @@ pub struct Chain<'c, 'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct ResultTensor<'a> {
     pub(crate) name: &'a str,
-    /// The tensor that supplies the bytes to which `deltas` are applied. It is a tensor of the base, or, if `origin` is a number, a tensor
-    /// that the patch with this index stores whole.
+    /// The tensor that supplies the bytes to which `deltas` are applied. It is a tensor of the base, or, if `origin` is a number, a
+    /// tensor that the patch with this index stores whole.
     pub(crate) tensor: Tensor<'a>,
     pub(crate) origin: Option<usize>,
     /// The changes of the components of the tensor, in the order in which they are applied.
@@ -79,13 +79,14 @@ impl<'c, 'a> Chain<'c, 'a> {
         Ok(Self { base, patches, slots })
     }
 
-    /// Returns the attributes that the file of the result has: those of the last patch that changes them, or else those of the base.
+    /// Returns the attributes that the file of the result has: those of the last patch that changes them, or else those of the
+    /// base.
     pub fn attributes(&self) -> Attributes<'_> {
         let last = self.patches.iter().rev().find_map(|patch| patch.attributes.as_ref());
         last.map_or_else(|| self.base.attributes.clone(), Encoded::entries)
     }
 
-    /// Returns the number of tensors of the result.
+    /// Returns the number of tensors that the result of the patches has.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -103,8 +104,8 @@ impl<'c, 'a> Chain<'c, 'a> {
     /// Writes the result to `out`, which must be empty, as a file of `format`. A zTensor file has the generation of `options`.
     ///
     /// # Errors
-    /// The base is not the base of the first patch (`patch-base`), a patch is not valid (`patch-frame`, `patch-result`), a file cannot
-    /// be read or written, or the format cannot hold the result.
+    /// The base is not the base of the first patch (`patch-base`), a patch is not valid (`patch-frame`, `patch-result`), a file
+    /// cannot be read or written, or the format cannot hold the result.
     pub fn write(
         &self,
         format: WrittenFormat,
@@ -137,7 +138,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             writer.attributes_encoded(&encoded).map_err(PatchFailure::of_writing)?;
         }
         let (producer, failed) = (RefCell::new(Producer::new(self)), Cell::new(None));
-        // The number of the tensor that is copied.
+        // The number of the tensor of the result that is being written, which both closures below need.
         let current = Cell::new(0);
         let content = |component: &Component<'_>,
                        chunk: Option<&[u8]>,
@@ -179,7 +180,8 @@ impl<'c, 'a> Chain<'c, 'a> {
         writer.finish().map_err(PatchFailure::of_writing)
     }
 
-    /// Returns whether the patches change elements only, so that the result has the names, types, shapes and attributes of the base.
+    /// Returns whether the patches change elements only, so that the result has the names, types, shapes and attributes of the
+    /// base.
     pub fn keeps_header(&self) -> bool {
         let stays =
             |slot: &ResultTensor<'_>| slot.origin.is_none() && slot.name == slot.tensor.name();
@@ -188,8 +190,8 @@ impl<'c, 'a> Chain<'c, 'a> {
             && self.patches.iter().all(|patch| patch.attributes.is_none())
     }
 
-    /// Returns the tensors of the base that the patches neither change, remove nor replace. A renamed tensor is one of them, under its
-    /// name in the base.
+    /// Returns the tensors of the base that the patches neither change, remove nor replace. A renamed tensor is one of them, under
+    /// its name in the base.
     pub fn unchanged(&self) -> impl Iterator<Item = Tensor<'a>> + '_ {
         let is_unchanged =
             |slot: &&ResultTensor<'_>| slot.origin.is_none() && slot.deltas.is_empty();
@@ -197,12 +199,12 @@ impl<'c, 'a> Chain<'c, 'a> {
     }
 
     /// Turns a partial copy of the base's file into the result. Before the call, the caller has copied the header and all
-    /// [unchanged](Self::unchanged) tensors, each to the offset that it has in the base. This function computes the changed tensors, and
-    /// calls `write` with pieces of their bytes, each with the offset in the file at which the piece belongs. It reads the unchanged
-    /// tensors from `copy`, the file that the caller writes, so that a copy with a wrong byte is an error.
+    /// [unchanged](Self::unchanged) tensors, each to the offset that it has in the base. This function computes the changed
+    /// tensors, and calls `write` with pieces of their bytes, each with the offset in the file at which the piece belongs. It reads
+    /// the unchanged tensors from `copy`, the file that the caller writes, so that a copy with a wrong byte is an error.
     ///
-    /// The caller must have checked that the result [keeps the header](Self::keeps_header), and that the base is a safetensors file,
-    /// which stores each tensor uncompressed at one offset.
+    /// The caller must have checked that the result [keeps the header](Self::keeps_header), and that the base is a safetensors
+    /// file, which stores each tensor uncompressed at one offset.
     ///
     /// # Errors
     /// The errors of [`write`](Self::write).
@@ -249,14 +251,15 @@ impl<'c, 'a> Chain<'c, 'a> {
         producer.finish()
     }
 
-    /// Returns the verifier of the base, followed by the verifier of each patch. Each one checks the tensors of its file as they are read.
+    /// Returns the verifier of the base, followed by the verifier of each patch. Each one checks the tensors of its file as they
+    /// are read.
     pub(crate) fn verifiers(&self) -> Vec<Verifier> {
         let patches = self.patches.iter().map(|patch| patch.model.verifier.clone());
         [self.base.verifier.clone()].into_iter().chain(patches).collect()
     }
 
-    /// Computes tensor `number` of the result, and passes its bytes to `take` in pieces. `producer` applies the changes, and `verifiers`,
-    /// which [`verifiers`](Self::verifiers) returned, check the bytes that are read.
+    /// Computes tensor `number` of the result, and passes its bytes to `take` in pieces. `producer` applies the changes, and
+    /// `verifiers`, which [`verifiers`](Self::verifiers) returned, check the bytes that are read.
     pub(crate) fn read(
         &self,
         number: usize,
@@ -297,8 +300,8 @@ impl ResultTensor<'_> {
 
 /// The list of tensors to which the patches of a chain are applied, one patch after another. No elements are read.
 struct Plan<'a> {
-    /// The tensors of the model to which the patches so far lead, in the order of that model. While a patch is applied, a tensor that it
-    /// removes becomes `None`, so that the indices of the other tensors stay as they are.
+    /// The tensors of the model to which the patches so far lead, in the order of that model. While a patch is applied, a tensor
+    /// that it removes becomes `None`, so that the indices of the other tensors stay as they are.
     slots: Vec<Option<ResultTensor<'a>>>,
     /// For each tensor name, the index in `slots` of the tensor.
     names: HashMap<&'a str, usize>,
@@ -342,7 +345,7 @@ impl<'a> Plan<'a> {
         let count = self.slots.iter().flatten().count();
         if let Some(ordered) = ordered.filter(|ordered| *ordered != count) {
             let sentence = format!(
-                "the result would have {count} tensors, and the result of the patch has {ordered}"
+                "the result would have {count} tensors, but the patch gives the order of {ordered}"
             );
             return Err(failure(number, broken(&PATCH_BASE, sentence)));
         }
@@ -357,7 +360,7 @@ impl<'a> Plan<'a> {
                 *slot = None;
             }
         }
-        // All old names go first, so that two tensors may exchange their names.
+        // All old names are removed before the new names are added, so that two tensors may exchange their names.
         let mut moved = Vec::new();
         moved.try_reserve(patch.renamed().len()).map_err(|_| no_memory())?;
         for [old, new] in patch.renamed() {
@@ -379,12 +382,16 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Puts the tensors into the order that `patch` gives, if it gives one. The caller has checked that this order has as many positions
-    /// as there are tensors.
+    /// Puts the tensors into the order that `patch` gives, if it gives one. The caller has checked that this order has as many
+    /// positions as there are tensors.
     fn order(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
         let Some(order) = &patch.record.order else { return Ok(()) };
-        let wrong =
-            || broken(&PATCH_RECORD, "the order does not have the position of each tensor once");
+        let wrong = || {
+            broken(
+                &PATCH_RECORD,
+                "the order in the patch does not have the position of each tensor exactly once",
+            )
+        };
         let mut old: Vec<_> =
             std::mem::take(&mut self.slots).into_iter().flatten().map(Some).collect();
         for at in order {
@@ -397,8 +404,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Converts an `error` of applying patch `number`, counted from 0, into a failure. If the first patch does not fit, the failure is about
-/// the base (the old model), because the user may have named the wrong file. A later patch does not fit the patch before it.
+/// Converts an `error` of applying patch `number`, counted from 0, into a failure. If the first patch does not fit, the failure is
+/// about the base (the old model), because the user may have named the wrong file. A later patch does not fit the patch before it.
 fn failure(number: usize, error: Error) -> PatchFailure {
     if number == 0 { PatchFailure::Old(error) } else { PatchFailure::Patch(number, error) }
 }
@@ -408,8 +415,8 @@ fn missing(name: &str, changes: &str) -> Error {
     broken(&PATCH_BASE, format!("the model has no tensor {quoted}, which the patch {changes}"))
 }
 
-/// Checks that the tensor `slot` has the component that `change` changes, with the type and the shape that the component had when the
-/// patch was made.
+/// Checks that the tensor `slot` has the component that `change` changes, with the type and the shape that the component had when
+/// the patch was made.
 fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let Some(component) = slot.tensor.component(change.role) else {
         let role = zten::escape::quoted(change.role);

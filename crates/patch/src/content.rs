@@ -20,7 +20,7 @@ use crate::{Change, Sha256};
 
 /// The reason why producing the bytes of a component stopped before its end.
 pub(crate) enum Stopped<E> {
-    /// The function that takes the bytes failed.
+    /// The function to which the bytes of the result are passed failed, with this error.
     Taker(E),
     /// The base or a patch is not valid, cannot be read, or leads to a result that cannot be written.
     Failed(PatchFailure),
@@ -59,7 +59,7 @@ struct Current {
     hasher: Hasher,
 }
 
-/// A function that takes the bytes of a result.
+/// A function to which the bytes of a tensor of the result are passed, piece by piece.
 pub(crate) type Take<'t, E> = dyn FnMut(&[u8]) -> Result<(), E> + 't;
 
 impl<'c, 'a> Producer<'c, 'a> {
@@ -77,9 +77,9 @@ impl<'c, 'a> Producer<'c, 'a> {
         }
     }
 
-    /// Processes `chunk`, the next bytes of a `component` of the tensor with the index `slot`: applies the changes of all patches, and
-    /// passes the bytes of the result to `take`. The bytes of an incomplete frame are passed later. A `chunk` of `None` ends the
-    /// component.
+    /// Processes `chunk`, the next bytes of a `component` of the tensor with the index `slot`: applies the changes of all patches,
+    /// and passes the bytes of the result to `take`. The bytes of an incomplete frame are passed later. A `chunk` of `None` ends
+    /// the component.
     pub(crate) fn chunk<E>(
         &mut self,
         slot: usize,
@@ -230,7 +230,8 @@ impl<'c, 'a> Producer<'c, 'a> {
         Ok(())
     }
 
-    /// Compares the identity of all tensors of the result with the one that the last patch declares. The caller has read all tensors.
+    /// Compares the identity of all tensors of the result with the one that the last patch declares. The caller has read all
+    /// tensors.
     ///
     /// # Errors
     /// `patch-base` if the base is not the one that the patch was made of, and `patch-result` otherwise.
@@ -255,8 +256,8 @@ impl<'c, 'a> Producer<'c, 'a> {
     }
 }
 
-/// Returns the failure that the tensor `name` has bools with other bytes than 0 and 1. zten writes no file with such bools, and if it wrote
-/// 1 for each of them, the result would not have the identity that the patch declares.
+/// Returns the failure that the tensor `name` has bools with other bytes than 0 and 1. zten writes no file with such bools, and if
+/// it wrote 1 for each of them, the result would not have the identity that the patch declares.
 pub(crate) fn other_bools(name: &str) -> PatchFailure {
     let sentence = "it has bools other than 0 and 1, which only files of 0.1 can have";
     PatchFailure::Inexpressible(Inexpressible::tensor(name, sentence))
@@ -272,10 +273,10 @@ fn change<'p>(patches: &'p [Patch<'_>], delta: Delta) -> Option<&'p Change<'p>> 
     patches.get(delta.patch)?.record.changed.get(delta.change)
 }
 
-/// Returns the failure of applying `changes` to a component of the tensor `slot`: of the patch whose change `delta` failed with `error`,
-/// or of the base. Reads the component of the base again to find out which. If its digest is not the one that the first patch was made
-/// of, the base is at fault, because the elements of another base lead to errors in a valid patch, too: bools become neither 0 nor 1,
-/// and a sparse tensor with another number of values needs more or fewer frames.
+/// Returns the failure of applying `changes` to a component of the tensor `slot`: of the patch whose change `delta` failed with
+/// `error`, or of the base. Reads the component of the base again to find out which. If its digest is not the one that the first
+/// patch was made of, the base is at fault, because the elements of another base lead to errors in a valid patch, too: bools become
+/// neither 0 nor 1, and a sparse tensor with another number of values needs more or fewer frames.
 fn blamed(
     patches: &[Patch<'_>],
     slot: &ResultTensor<'_>,

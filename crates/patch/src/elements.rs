@@ -1,7 +1,7 @@
 //! The difference between an old and a new element as a number that is small if the elements are close.
 //!
-//! The elements of a component are numbers of 1, 2, 4 or 8 bytes, as they are stored. A float is mapped to an integer that grows with
-//! the float, so that the difference of two floats is the number of steps from one float to the next: units in the last place.
+//! The elements of a component are numbers of 1, 2, 4 or 8 bytes, as they are stored. A float is mapped to an integer that grows
+//! with the float, so that the difference of two floats is the number of steps from one float to the next: units in the last place.
 //! Differences wrap around, so every pair of elements has a difference.
 
 use zten::element::StorageType;
@@ -17,8 +17,8 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Returns the width of the elements of `component`, and whether they are floats. If elements share bytes or are grouped in blocks,
-    /// each byte counts as one element.
+    /// Returns the width of the elements of `component`, and whether they are floats. If elements share bytes or are grouped in
+    /// blocks, each byte counts as one element.
     pub(crate) fn of(component: &Component<'_>) -> Self {
         let dtype = component.dtype();
         let bytes_of_floats = matches!(
@@ -67,8 +67,8 @@ impl Elements {
         }
     }
 
-    /// Returns the number by which a patch encodes the change from the element `old` to the element `new`, which are not equal: 0 if the
-    /// rank of `new` is lower by 1, 1 if it is higher by 1, 2 if it is lower by 2, and so on.
+    /// Returns the number by which a patch encodes the change from the element `old` to the element `new`, which are not equal: 0
+    /// if the rank of `new` is lower by 1, 1 if it is higher by 1, 2 if it is lower by 2, and so on.
     #[inline]
     pub(crate) fn difference(self, old: u64, new: u64) -> u64 {
         let shift = 64_u32.saturating_sub(u32::from(self.width).saturating_mul(8));

@@ -1,4 +1,4 @@
-//! The reasons why a patch is not made or not applied.
+//! The error type of this package, which says which file is at fault: a model, a patch or the output.
 
 use std::{fmt, io};
 
@@ -16,15 +16,15 @@ pub enum PatchFailure {
     New(Error),
     /// The patch with this index, counted from 0, cannot be read, is not valid, or does not follow the patch before it.
     Patch(usize, Error),
-    /// The output cannot be written.
+    /// The file of the patch or of the result cannot be written, or memory for it ran out.
     Output(io::Error),
     /// The format of the output cannot represent a tensor or attribute.
     Inexpressible(Inexpressible),
 }
 
 impl PatchFailure {
-    /// Converts `error`, an error of a writer of zTensor files: into [`Output`](Self::Output) if writing failed or memory ran out, and
-    /// otherwise into [`Inexpressible`](Self::Inexpressible), because the format cannot hold a tensor or attribute.
+    /// Converts `error`, an error of a writer of zTensor files: into [`Output`](Self::Output) if writing failed or memory ran out,
+    /// and otherwise into [`Inexpressible`](Self::Inexpressible), because the format cannot hold a tensor or attribute.
     pub(crate) fn of_writing(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Write | ErrorKind::NotDurable | ErrorKind::OutOfMemory => {
@@ -92,7 +92,7 @@ pub(crate) fn internal() -> Error {
     Error::of_format(ErrorKind::Internal, sentence.to_owned(), None)
 }
 
-/// Returns the error of memory that has run out.
+/// Returns the error that memory has run out.
 pub(crate) fn no_memory() -> Error {
     zten::error::OutOfMemory.into()
 }

@@ -1,5 +1,5 @@
-//! Encoding and decoding of frames. A frame has the changes of 65,536 elements of a component. The last frame of a component has the
-//! changes of the elements that are left.
+//! Encoding and decoding of frames. A frame has the changes of 65,536 elements of a component. The last frame of a component has
+//! the changes of the elements that are left.
 
 use zten::Error;
 use zten::num::u64_from_usize;
@@ -21,8 +21,8 @@ const WHOLE: u8 = 255;
 const MORE: u8 = 255;
 /// The number of bytes [`MORE`] in a gap after which the rest of the gap follows as a little-endian number of two bytes.
 const MOST: u8 = 3;
-/// The divisor for frames with few changes. A frame in which at most a quarter of the elements changed is stored as changes, without an
-/// estimate of which form is shorter: whole elements would take more bytes, unless they are nearly constant.
+/// The divisor for frames with few changes. A frame in which at most a quarter of the elements changed is stored as changes,
+/// without an estimate of which form is shorter: whole elements would take more bytes, unless they are nearly constant.
 const FEW: usize = 4;
 
 /// An encoder of frames. Its buffers are used again for each frame.
@@ -33,8 +33,8 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Appends the frame that changes the elements with the bytes `old` into those with the bytes `new` to the streams `out`. `old` and
-    /// `new` differ and have the same length. Returns the number of changed elements, or 0 if the frame is stored whole.
+    /// Appends the frame that changes the elements with the bytes `old` into those with the bytes `new` to the streams `out`. `old`
+    /// and `new` differ and have the same length. Returns the number of changed elements, or 0 if the frame is stored whole.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -44,7 +44,8 @@ impl Encoder {
         self.gaps.clear();
         self.differences.clear();
         let count = old.len().checked_div(elements.width.into()).unwrap_or(0);
-        // A gap takes at most five bytes, and is at least one element long for each of them but one.
+        // A gap takes at most five bytes, and a gap of several bytes covers hundreds of elements, so twice the number of elements
+        // is enough.
         self.gaps
             .try_reserve(count.saturating_mul(2).saturating_add(8))
             .map_err(|_| no_memory())?;
@@ -163,8 +164,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Creates a cursor for a component. `next` has the position in each stream at which the bytes of the component begin, and `lengths`
-    /// has the number of these bytes.
+    /// Creates a cursor for a component. `next` has the position in each stream at which the bytes of the component begin, and
+    /// `lengths` has the number of these bytes.
     pub(crate) fn new(next: Positions, lengths: Positions) -> Self {
         let mut end = next;
         for (end, length) in end.iter_mut().zip(lengths) {
@@ -173,12 +174,12 @@ impl Cursor {
         Self { next, end }
     }
 
-    /// Checks that all bytes of the component were read.
+    /// Checks that all bytes of the component in all streams were read. Called after the last frame of the component.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         if self.next == self.end {
             return Ok(());
         }
-        Err(broken(&PATCH_FRAME, "bytes of a stream are left after the last frame"))
+        Err(broken(&PATCH_FRAME, "bytes of a stream are left after the last frame of a component"))
     }
 }
 
@@ -191,8 +192,9 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads the frame at `cursor` from `streams`, and changes the elements in `bytes` as the frame says. Moves `cursor` to the next frame.
-    /// Returns whether the frame changes elements, or stores them whole. After an error, the elements in `bytes` may have any value.
+    /// Reads the frame at `cursor` from `streams`, and changes the elements in `bytes` as the frame says. Moves `cursor` to the
+    /// next frame. Returns whether the frame changes elements, or stores them whole. After an error, the elements in `bytes` may
+    /// have any value.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -220,7 +222,10 @@ impl Decoder {
                 read(streams, cursor, Stream::Frames, &mut changed)?;
                 let changed = usize::from(u16::from_le_bytes(changed)).saturating_add(1);
                 if changed > count {
-                    return Err(broken(&PATCH_FRAME, "a frame has more changes than elements"));
+                    return Err(broken(
+                        &PATCH_FRAME,
+                        "a frame declares more changed elements than it has elements",
+                    ));
                 }
                 self.sparse(planes, streams, cursor, changed)?;
                 match elements.width {
@@ -253,8 +258,8 @@ impl Decoder {
         read(streams, cursor, stream, &mut self.plane)
     }
 
-    /// Reads the differences and gaps of a frame into `self`. `changed` is the number of changed elements of the frame, and `planes` is
-    /// the number of bytes of each difference.
+    /// Reads the differences and gaps of a frame into `self`. `changed` is the number of changed elements of the frame, and
+    /// `planes` is the number of bytes of each difference.
     fn sparse(
         &mut self,
         planes: u8,
@@ -282,12 +287,16 @@ impl Decoder {
         let mut rest = all.iter_mut();
         let mut gaps = self.gaps.iter();
         for difference in &self.differences {
-            let gap = pop_gap(&mut gaps).ok_or_else(|| broken(&PATCH_FRAME, "a gap is cut off"))?;
+            let gap = pop_gap(&mut gaps)
+                .ok_or_else(|| broken(&PATCH_FRAME, "the bytes of the gaps end within a gap"))?;
             let Some(element) = rest.nth(gap) else {
                 return Err(broken(&PATCH_FRAME, "a gap leads beyond the end of its frame"));
             };
             let Some(new) = elements.apply(number(*element), *difference) else {
-                return Err(broken(&PATCH_FRAME, "a difference is larger than its elements"));
+                return Err(broken(
+                    &PATCH_FRAME,
+                    "a difference is larger than the elements of this width allow",
+                ));
             };
             write_number(new, element);
         }
@@ -295,8 +304,8 @@ impl Decoder {
     }
 }
 
-/// Decodes the next gap of a frame from the bytes `gaps`, and returns it: the number of unchanged elements before the next changed one.
-/// Returns `None` if the bytes end within the gap.
+/// Decodes the next gap of a frame from the bytes `gaps`, and returns it: the number of unchanged elements before the next changed
+/// one. Returns `None` if the bytes end within the gap.
 fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
     let mut gap = 0_usize;
     for _ in 0..MOST {
@@ -310,8 +319,8 @@ fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
     Some(gap.saturating_add(rest.into()))
 }
 
-/// Reads the bytes of the next `count` gaps at `cursor` into `gaps`. The number of bytes is not stored, so the function counts the gaps
-/// while it reads: each byte tells whether its gap continues.
+/// Reads the bytes of the next `count` gaps at `cursor` into `gaps`. The number of bytes is not stored, so the function counts the
+/// gaps while it reads: each byte tells whether its gap continues.
 fn read_gaps(
     streams: &mut StreamReader<'_, '_>,
     cursor: &mut Cursor,
@@ -328,7 +337,7 @@ fn read_gaps(
                 break;
             }
             taken = taken.saturating_add(1);
-            // `run` counts the bytes 255 of the gap, and then its two last bytes.
+            // `run` counts the bytes of value 255 at the start of the gap, and after three of them the two bytes that end the gap.
             run = match run {
                 MOST.. => run.saturating_add(1),
                 _ if *byte == MORE => run.saturating_add(1),
@@ -365,8 +374,8 @@ fn read(
     Ok(())
 }
 
-/// Returns bytes of `stream` from `cursor` on: at least one byte, and no bytes that belong to the next component. Does not move `cursor`.
-/// Fails if the component has no bytes left in this stream.
+/// Returns bytes of `stream` from `cursor` on: at least one byte, and no bytes that belong to the next component. Does not move
+/// `cursor`. Fails if the component has no bytes left in this stream.
 fn next_bytes<'s>(
     streams: &'s mut StreamReader<'_, '_>,
     cursor: &Cursor,
@@ -375,7 +384,10 @@ fn next_bytes<'s>(
     let at = |positions: &Positions| positions.get(stream.ordinal()).copied().unwrap_or(0);
     let (next, end) = (at(&cursor.next), at(&cursor.end));
     if next >= end {
-        return Err(broken(&PATCH_FRAME, "a frame needs more bytes than its component has"));
+        return Err(broken(
+            &PATCH_FRAME,
+            "a frame needs more bytes than its component has in a stream",
+        ));
     }
     let left = usize::try_from(end.saturating_sub(next)).unwrap_or(usize::MAX);
     let bytes = streams.bytes(stream, next)?;

@@ -22,8 +22,8 @@ pub(crate) fn entry<'a>(
     }
 }
 
-/// Returns the identity of the tensors of a model, as `zten hash --id` prints it. `entries` has the entry of each component of the model in
-/// a list of digests, in any order.
+/// Returns the identity of the tensors of a model, as `zten hash --id` prints it. `entries` has the entry of each component of the
+/// model in a list of digests, in any order.
 pub(crate) fn identity(mut entries: Vec<DigestLine<'_>>) -> Sha256 {
     entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
     // Every entry has a digest and a length, so there is an identity.

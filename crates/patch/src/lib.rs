@@ -1,14 +1,14 @@
 //! Patches between checkpoints: what changed between two tensor files, in any formats that zten reads.
 //!
 //! A patch is a zTensor file of generation 2, which `docs/patch.md` describes. [`make`] writes one, [`Patch::open`] reads one, and
-//! [`Chain`] applies several in one pass over their base. Patches come from strangers: a patch that is damaged, or was made of other
-//! tensors, is an error of [`rules`](zten_report::catalog::PATCH_ROWS), and nothing is allocated that the patch only claims.
+//! [`Chain`] applies several in one pass over their base. Patches come from strangers: a patch that is damaged, or was made of
+//! other tensors, is an error of [`rules`](zten_report::catalog::PATCH_ROWS), and nothing is allocated that the patch only claims.
 //!
 //! Arrays in memory are models too: [`ArrayFile`] is their file, and [`ArrayUpdate`] changes them in place.
 //!
-//! Memory grows with the number of tensors, and not with their size: in addition to the descriptions of the tensors, [`make`] holds two
-//! frames of 65,536 elements and up to a chunk of 1 MiB for each stream, and [`Chain`] holds one frame, and one chunk for each stream of
-//! each patch.
+//! Memory grows with the number of tensors, and not with their size: in addition to the descriptions of the tensors, [`make`] holds
+//! two frames of 65,536 elements and up to a chunk of 1 MiB for each stream, and [`Chain`] holds one frame, and one chunk for each
+//! stream of each patch.
 //!
 //! ```
 //! use zten::Archive;
@@ -73,5 +73,5 @@ pub use record::{Change, VERSION};
 pub use update::{ArrayUpdate, WriteFn};
 pub use verify::{Verified, verify};
 
-/// A SHA-256 digest.
+/// The 32 bytes of a SHA-256 digest.
 pub type Sha256 = zten_report::digests::Sha256;

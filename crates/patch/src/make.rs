@@ -24,10 +24,10 @@ use crate::model::{Model, are_equal, encoded};
 use crate::record::{Change, PatchRecord};
 use crate::streams::{StreamWriter, WHOLE};
 
-/// Settings for making a patch.
+/// Settings of [`make`] for the patch that it writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// The zstd level at which the patch is compressed.
+    /// The zstd level at which the streams and whole tensors of the patch are compressed.
     pub level: Level,
 }
 
@@ -39,8 +39,8 @@ pub struct Summary {
     pub unchanged: u64,
     /// The number of tensors for which the patch stores changes of elements.
     pub changed: u64,
-    /// The number of changed elements that the patch stores as differences. Changed elements in frames that are stored whole are not
-    /// counted.
+    /// The number of changed elements that the patch stores as differences. Changed elements in frames that are stored whole are
+    /// not counted.
     pub elements: u64,
     /// The number of tensors that the patch stores whole: those that are added, or whose type, shape or attributes change.
     pub whole: u64,
@@ -56,17 +56,17 @@ pub struct Summary {
     pub result: Sha256,
 }
 
-/// Writes the patch that changes the model `old` into the model `new` to `sink`. Returns what the sink returns at its end, and a summary
-/// of the patch.
+/// Writes the patch that changes the model `old` into the model `new` to `sink`. Returns what the sink returns at its end, and a
+/// summary of the patch.
 ///
-/// Each tensor is read once, with two exceptions. If `new` lacks tensors of `old`, these may have been renamed. So a tensor that only
-/// `new` has is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not dense are
-/// verified before they are compared. The decoded bytes of each compressed component count against the limit `decoded-total` of its model
-/// once.
+/// Each tensor is read once, with two exceptions. If `new` lacks tensors of `old`, these may have been renamed. So a tensor that
+/// only `new` has is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not
+/// dense are verified before they are compared. The decoded bytes of each compressed component count against the limit
+/// `decoded-total` of its model once.
 ///
 /// # Errors
-/// A model cannot be read, is not valid or exceeds a limit; the sink fails; or a patch cannot hold a tensor, because generation 2 of
-/// zTensor cannot, its type or layout is not known, or it has bools other than 0 and 1.
+/// A model cannot be read, is not valid or exceeds a limit; the sink fails; or a patch cannot hold a tensor, because generation 2
+/// of zTensor cannot, its type or layout is not known, or it has bools other than 0 and 1.
 pub fn make<S: Sink>(
     old: &Model<'_>,
     new: &Model<'_>,
@@ -91,7 +91,7 @@ pub fn make<S: Sink>(
     maker.finish(old, new)
 }
 
-/// A patch that is being made.
+/// The state of [`make`] while it compares two models and writes the patch.
 struct Maker<'m, S: Sink> {
     writer: Writer<S>,
     streams: StreamWriter,
@@ -103,16 +103,16 @@ struct Maker<'m, S: Sink> {
     record: PatchRecord<'m>,
     summary: Summary,
     level: Level,
-    /// The type and shape of the component of each change in `record`, as a text. [`finish`](Self::finish) puts these texts into the
-    /// record, which cannot own them.
+    /// The type and shape of the component of each change in `record`, as a text. [`finish`](Self::finish) puts these texts into
+    /// the record, which cannot own them.
     kinds: Vec<String>,
-    /// The verifiers of the old and of the new model, from whose limit `decoded-total` the decoded bytes of each compressed component
-    /// are subtracted once. A tensor that is read twice is first read with a clone.
+    /// The verifiers of the old and of the new model, from whose limit `decoded-total` the decoded bytes of each compressed
+    /// component are subtracted once. A tensor that is read twice is first read with a clone.
     verifiers: [Verifier; 2],
 }
 
-/// Returns a digest of the content of `tensor`: of the roles, types, shapes and digests of its components. `sums` has the lengths and
-/// digests of the components. The name of the tensor is left out, so that renamed tensors are found by this digest.
+/// Returns a digest of the content of `tensor`: of the roles, types, shapes and digests of its components. `sums` has the lengths
+/// and digests of the components. The name of the tensor is left out, so that renamed tensors are found by this digest.
 fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
     let mut all: Vec<_> = tensor.components().zip(sums).collect();
     all.sort_unstable_by_key(|(component, _)| component.role());
@@ -230,14 +230,14 @@ impl<'m, S: Sink> Maker<'m, S> {
             && (tensor.layout() != Layout::Unknown
                 || profile(tensor).map_err(PatchFailure::New)?.is_some());
         if !is_known {
-            let sentence = "it is added or changes more than elements, and a patch cannot hold an unknown type or layout";
+            let sentence = "it would have to be stored whole, but its type or layout is unknown, and a patch can store only known ones";
             return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
                 tensor.name(),
                 sentence,
             )));
         }
         if !keeps_indices(tensor) {
-            let sentence = "it is added or changes more than elements, and generation 2 has other types of indices";
+            let sentence = "it would have to be stored whole, but a patch stores sparse indices only as u32 or u64, all of one type";
             return Err(PatchFailure::Inexpressible(Inexpressible::tensor(
                 tensor.name(),
                 sentence,
@@ -283,8 +283,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(())
     }
 
-    /// Compares the tensor `before` of the old model with the tensor `after` of the new model, which has the same name, type and shape, and
-    /// writes the elements that differ.
+    /// Compares the tensor `before` of the old model with the tensor `after` of the new model, which has the same name, type and
+    /// shape, and writes the elements that differ.
     fn compare(&mut self, [before, after]: [Tensor<'m>; 2]) -> Result<(), PatchFailure> {
         // The readers of single components do not check that indices fit together.
         if !matches!(before.layout(), Layout::Dense) {
@@ -303,8 +303,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(())
     }
 
-    /// Compares the component `old` of the old model with the component `new` of the new model, writes the elements that differ, and
-    /// returns whether any element differs.
+    /// Compares the component `old` of the old model with the component `new` of the new model, writes the elements that differ,
+    /// and returns whether any element differs.
     fn component(
         &mut self,
         old: &Component<'m>,
@@ -386,8 +386,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(is_changed)
     }
 
-    /// Writes the last, incomplete chunk of each stream and the attribute that describes the changes, and completes the file. Returns
-    /// what the sink returns, and the summary of the patch.
+    /// Writes the last, incomplete chunk of each stream and the attribute that describes the changes, and completes the file.
+    /// Returns what the sink returns, and the summary of the patch.
     ///
     /// # Errors
     /// Writing to the sink fails; out of memory.
@@ -418,7 +418,8 @@ impl<'m, S: Sink> Maker<'m, S> {
     }
 }
 
-/// Reads and verifies `tensor`, and returns the length in bytes and the SHA-256 of each of its components, in the order of the manifest.
+/// Reads and verifies `tensor`, and returns the length in bytes and the SHA-256 of each of its components, in the order of the
+/// manifest.
 fn sums(verifier: &mut Verifier, tensor: &Tensor<'_>) -> Result<Vec<(u64, Sha256)>, Error> {
     let all = sum(verifier, tensor, Of::Bytes)?.into_iter();
     Ok(all.map(|own| (own.bytes.unwrap_or(0), own.sha256.unwrap_or_default())).collect())
@@ -439,16 +440,16 @@ fn fill(reader: &mut zten::Reader<'_>, frame: &mut Vec<u8>, length: usize) -> Re
     Ok(())
 }
 
-/// Returns whether generation 2 of zTensor can store the indices of the sparse `tensor` in the type that they have: `u64` or `u32`, and
-/// the same type for all indices. Returns true for a tensor without indices.
+/// Returns whether generation 2 of zTensor can store the indices of the sparse `tensor` in the type that they have: `u64` or `u32`,
+/// and the same type for all indices. Returns true for a tensor without indices.
 fn keeps_indices(tensor: &Tensor<'_>) -> bool {
     let mut indices = tensor.components().filter(Component::is_index).map(|own| own.dtype());
     let first = indices.next();
     matches!(first, None | Some(DType::U64 | DType::U32)) && indices.all(|own| Some(own) == first)
 }
 
-/// Returns whether the tensors `old` and `new` have the same layout, type, shape, attributes and lengths, so that they can only differ in
-/// their elements.
+/// Returns whether the tensors `old` and `new` have the same layout, type, shape, attributes and lengths, so that they can only
+/// differ in their elements.
 fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
     let is_same = |component: Component<'_>| {
         old.component(component.role()).is_some_and(|own| {
@@ -464,8 +465,8 @@ fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
         && are_equal(&old.attributes(), &new.attributes())
 }
 
-/// Returns the order of the tensors of `new`: for each of them, its position in the order that the result of the patch has if the patch
-/// gives no order. Returns `None` if both orders are the same, so that the patch needs none.
+/// Returns the order of the tensors of `new`: for each of them, its position in the order that the result of the patch has if the
+/// patch gives no order. Returns `None` if both orders are the same, so that the patch needs none.
 fn order(record: &PatchRecord<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u32>> {
     let renamed: HashMap<_, _> = record.renamed.iter().map(|[old, new]| (*old, *new)).collect();
     let kept: HashMap<_, _> = new.tensors.iter().map(|own| (own.name(), false)).collect();
@@ -477,7 +478,7 @@ fn order(record: &PatchRecord<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<V
             usual.insert(name, next);
         }
     }
-    // Whole tensors that replace no other follow in the order that they have in a patch.
+    // Tensors that are stored whole and are new in the result follow all others, in the order in which `Patch::open` sorts them.
     let mut added: Vec<_> = new.tensors.iter().map(Tensor::name).collect();
     added.retain(|name| !usual.contains_key(name));
     added.sort_unstable_by_key(|name| (name.len(), *name));

@@ -14,8 +14,8 @@ use zten::{Archive, Error, Tensor};
 use crate::arrays::{ArrayFile, ReadArray};
 use crate::failure::no_memory;
 
-/// A model from which a patch is made or to which it is applied: the tensors of an open archive of any format, and the source of their
-/// bytes.
+/// A model from which a patch is made or to which it is applied: the tensors of an open archive of any format, and the source of
+/// their bytes.
 ///
 /// [`of_arrays`](Self::of_arrays) makes a model of arrays in memory without copying them.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Creates the model of the arrays in `list`. `file` is the file that [`ArrayFile::open`] made of the same list. The tensors of the
-    /// model have the order of the list. (The file has another order, because it sorts the tensors by name.)
+    /// Creates the model of the arrays in `list`. `file` is the file that [`ArrayFile::open`] made of the same list. The tensors of
+    /// the model have the order of the list. (The file has another order, because it sorts the tensors by name.)
     ///
     /// # Errors
     /// [`OutOfMemory`](zten::error::OutOfMemory).
@@ -74,8 +74,8 @@ impl<'a> Model<'a> {
         self
     }
 
-    /// Returns this model with the attributes and the format of `other`. Arrays in memory have neither, so a patch from a file to arrays
-    /// would otherwise remove the attributes of the file.
+    /// Returns this model with the attributes and the format of `other`. Arrays in memory have neither, so a patch from a file to
+    /// arrays would otherwise remove the attributes of the file.
     #[must_use]
     pub fn like(mut self, other: &Self) -> Self {
         self.attributes = other.attributes.clone();

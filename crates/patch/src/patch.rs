@@ -15,8 +15,8 @@ use crate::record::{ATTRIBUTES, Change, KEY, PatchRecord};
 use crate::streams::{PatchTensor, Positions, StreamReader, Streams, part};
 use crate::{Sha256, frame::Cursor};
 
-/// An open patch. The description of its changes is valid, and its streams have as many bytes as this description says. The content of
-/// the streams is checked when the patch is applied.
+/// An open patch. The description of its changes is valid, and its streams have as many bytes as this description says. The content
+/// of the streams is checked when the patch is applied.
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
     pub(crate) record: PatchRecord<'a>,
@@ -30,8 +30,8 @@ pub struct Patch<'a> {
 }
 
 impl<'a> Patch<'a> {
-    /// Opens the patch whose file has this `manifest`, and checks the description of its changes. The streams and whole tensors are read
-    /// from `source` when the patch is applied.
+    /// Opens the patch whose file has this `manifest`, and checks the description of its changes. The streams and whole tensors are
+    /// read from `source` when the patch is applied.
     ///
     /// # Errors
     /// The file breaks the rule `patch-file`, `patch-version`, `patch-record` or `patch-stream`; or
@@ -63,8 +63,9 @@ impl<'a> Patch<'a> {
                 }
                 None => {
                     let name = zten::escape::quoted(tensor.name());
-                    let sentence =
-                        format!("the tensor {name} is neither a chunk nor a whole tensor");
+                    let sentence = format!(
+                        "the tensor {name} of the patch is neither a chunk of a stream nor a tensor that is stored whole"
+                    );
                     return Err(broken(&PATCH_STREAM, sentence));
                 }
             }
@@ -114,8 +115,8 @@ impl<'a> Patch<'a> {
         &self.record.renamed
     }
 
-    /// Returns the tensors that the patch stores whole, each with its name in the result. They are the tensors that are added, and those
-    /// whose type, shape or attributes change.
+    /// Returns the tensors that the patch stores whole, each with its name in the result. They are the tensors that are added, and
+    /// those whose type, shape or attributes change.
     pub fn whole(&self) -> impl ExactSizeIterator<Item = (&'a str, Tensor<'a>)> + '_ {
         self.whole.iter().copied()
     }
@@ -125,8 +126,8 @@ impl<'a> Patch<'a> {
         self.attributes.as_ref().map(Encoded::entries)
     }
 
-    /// Returns the generation of zTensor in which the result is written if the patch was made for a zTensor file: 2 if that file had
-    /// generation 2, and otherwise 1.2, because older generations are not written. Returns `None` for a file of another format.
+    /// Returns the generation of zTensor in which the result is written if the patch was made for a zTensor file: 2 if that file
+    /// had generation 2, and otherwise 1.2, because older generations are not written. Returns `None` for a file of another format.
     pub fn generation(&self) -> Option<Generation> {
         match self.record.format.strip_prefix("zTensor ")? {
             "2" => Some(Generation::V2),
@@ -135,8 +136,8 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// Returns the attributes of the result, which are an entry of `all`, the attributes of the patch file. Returns `None` if there is no such
-/// entry.
+/// Returns the attributes of the result, which are an entry of `all`, the attributes of the patch file. Returns `None` if there is
+/// no such entry.
 fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
     if let Some((key, _)) = all.clone().find(|(key, _)| !matches!(*key, KEY | ATTRIBUTES)) {
         let sentence = format!("a patch has no attribute {}", zten::escape::quoted(key));
@@ -161,14 +162,14 @@ fn check_names(record: &PatchRecord<'_>, whole: &[(&str, Tensor<'_>)]) -> Result
         None => Ok(()),
         Some(change) => {
             let name = zten::escape::quoted(change.name);
-            let sentence = format!("the tensor {name} is both changed and whole");
+            let sentence = format!("the patch both changes the tensor {name} and stores it whole");
             Err(broken(&PATCH_RECORD, sentence))
         }
     }
 }
 
-/// Returns, for each change, the position in each stream where the bytes of the change begin. The bytes of the changes follow each other
-/// in the order of `changed`. Fails unless they fill the streams exactly.
+/// Returns, for each change, the position in each stream where the bytes of the change begin. The bytes of the changes follow each
+/// other in the order of `changed`. Fails unless they fill the streams exactly.
 fn begins(changed: &[Change<'_>], streams: &Streams<'_>) -> Result<Vec<Positions>, Error> {
     let mut begins = Vec::new();
     begins.try_reserve_exact(changed.len()).map_err(|_| no_memory())?;

@@ -26,9 +26,9 @@ pub(crate) const ATTRIBUTES: &str = "attributes";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change<'a> {
-    /// The name of the tensor.
+    /// The name of the tensor whose component changes.
     pub name: &'a str,
-    /// The role of the component.
+    /// The role of the component that changes, such as `data`.
     pub role: &'a str,
     /// The type of the elements and the shape of the tensor, as `zten hash` prints them, such as `f32[2,3]`.
     pub kind: &'a str,
@@ -51,15 +51,15 @@ pub(crate) struct PatchRecord<'a> {
     pub(crate) format: &'a str,
     pub(crate) changed: Vec<Change<'a>>,
     pub(crate) removed: Vec<&'a str>,
-    /// The old and the new name of each tensor that is renamed.
+    /// The name in the base and the name in the result of each tensor that the patch renames.
     pub(crate) renamed: Vec<[&'a str; 2]>,
     /// The order of the tensors of the result: for each tensor, its position in the order that the other changes of the patch lead
     /// to. `None` if both orders are the same.
     pub(crate) order: Option<Vec<u32>>,
 }
 
-/// Returns the error that the description of the changes is invalid. In the message, `why` follows the name of the attribute, as in "has
-/// no version".
+/// Returns the error that the description of the changes is invalid. In the message, `why` follows the name of the attribute, as in
+/// "has no version".
 fn wrong(why: &str) -> Error {
     broken(&PATCH_RECORD, format!("the attribute {KEY} {why}"))
 }
@@ -82,7 +82,8 @@ impl<'a> PatchRecord<'a> {
         }
         let mut record = Self::default();
         let mut required = 0_u32;
-        // A name is noted before it is stored, so a list that repeats one name millions of times takes no memory.
+        // Each name is looked up in a set before it is stored in the record, so a list that repeats one name millions of times is
+        // rejected before it takes memory.
         let (mut components, mut old_names, mut new_names) =
             (HashSet::new(), HashSet::new(), HashSet::new());
         for (key, item) in map {
@@ -125,15 +126,15 @@ impl<'a> PatchRecord<'a> {
             }
             required = required.saturating_add(u32::from(!matches!(key, "order")));
         }
-        // A key is in a map of generation 2 once, so these are all.
+        // Maps in files of generation 2 have no duplicate keys, so seven known keys other than `order` are all that are required.
         if required != 7 {
             return Err(wrong("lacks a key"));
         }
         Ok(record)
     }
 
-    /// Returns all attributes of a patch file as CBOR: this record, and `attributes`, the CBOR of the attributes of the result, if the patch
-    /// changes them.
+    /// Returns all attributes of a patch file as CBOR: this record, and `attributes`, the CBOR of the attributes of the result, if
+    /// the patch changes them.
     pub(crate) fn write(&self, attributes: Option<&[u8]>) -> Result<Encoded, Error> {
         let mut out = Encoder::default();
         out.map(if attributes.is_some() { 2 } else { 1 })?;

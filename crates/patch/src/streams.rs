@@ -11,9 +11,9 @@ use crate::failure::{broken, internal, no_memory};
 /// The number of streams of a patch: one of frames, one of gaps, 8 of differences and 8 of values.
 pub(crate) const STREAMS: usize = 18;
 
-/// The number of decoded bytes of each chunk of a stream except the last chunk, which may have fewer. A chunk is a tensor of the patch
-/// file, and the bytes of a tensor begin at a multiple of 4096. Smaller chunks would add more padding, and larger ones would take more
-/// memory.
+/// The number of decoded bytes of each chunk of a stream except the last chunk, which may have fewer. A chunk is a tensor of the
+/// patch file, and the bytes of a tensor begin at a multiple of 4096. Smaller chunks would add more padding, and larger ones would
+/// take more memory.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNK_BITS: u32 = 20;
 
@@ -25,7 +25,7 @@ pub(crate) type Positions = [u64; STREAMS];
 pub(crate) enum Stream {
     /// For each frame, its form byte, and the number of its changed elements if the frame is stored as changes.
     Frames,
-    /// The number of unchanged elements before each changed element.
+    /// The gaps: for each changed element, the number of unchanged elements before it, in one to five bytes.
     Gaps,
     /// The byte with this index of each difference. The least significant byte has the index 0.
     Differences(u8),
@@ -67,11 +67,11 @@ pub(crate) const NAMES: [&str; STREAMS] = [
     "values.7",
 ];
 
-/// The prefix that marks, in the name of a tensor of a patch file, a tensor that is stored whole. The name that the tensor has in the
-/// result follows the prefix.
+/// The prefix that marks, in the name of a tensor of a patch file, a tensor that is stored whole. The name that the tensor has in
+/// the result follows the prefix.
 pub(crate) const WHOLE: &str = "tensor/";
 
-/// The streams of a patch that is being written.
+/// The streams of a patch that is being made. Bytes are collected in memory until a chunk is complete.
 pub(crate) struct StreamWriter {
     pending: [Vec<u8>; STREAMS],
     /// The number of chunks of each stream that have been written.
@@ -94,8 +94,8 @@ impl StreamWriter {
         all
     }
 
-    /// Returns the buffer of the bytes of `stream` that are not written to the patch file yet. It has room for `more` further bytes, which
-    /// the caller appends.
+    /// Returns the buffer of the bytes of `stream` that are not written to the patch file yet. It has room for `more` further
+    /// bytes, which the caller appends.
     pub(crate) fn room(&mut self, stream: Stream, more: usize) -> Result<&mut Vec<u8>, Error> {
         let ordinal = stream.ordinal();
         let pending = self.pending.get_mut(ordinal).ok_or_else(internal)?;
@@ -110,7 +110,8 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Writes all complete chunks to the patch file by `writer`. If `ends` is true, also writes the last, incomplete chunk of each stream.
+    /// Writes all complete chunks to the patch file by `writer`. If `ends` is true, also writes the last, incomplete chunk of each
+    /// stream.
     pub(crate) fn flush<S: Sink>(
         &mut self,
         writer: &mut Writer<S>,
@@ -132,10 +133,10 @@ impl StreamWriter {
     }
 }
 
-/// The streams of a patch that is read.
+/// The streams of an open patch: where their chunks are, and how long they are. No chunk is decoded.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams<'a> {
-    /// The chunks of each stream, in order.
+    /// The chunks of each stream, in the order of their numbers.
     chunks: [Vec<Component<'a>>; STREAMS],
     lengths: Positions,
 }
@@ -148,8 +149,8 @@ pub(crate) enum PatchTensor<'a> {
     Whole(&'a str),
 }
 
-/// Parses `name`, the name of a tensor of a patch file, and returns whether the tensor is a chunk of a stream or a whole tensor. Returns
-/// `None` if no tensor of a patch can have this name.
+/// Parses `name`, the name of a tensor of a patch file, and returns whether the tensor is a chunk of a stream or a whole tensor.
+/// Returns `None` if no tensor of a patch can have this name.
 pub(crate) fn part(name: &str) -> Option<PatchTensor<'_>> {
     if let Some(name) = name.strip_prefix(WHOLE) {
         return Some(PatchTensor::Whole(name));
@@ -171,8 +172,8 @@ impl<'a> Streams<'a> {
         self.lengths
     }
 
-    /// Adds `tensor`, which is chunk `number` of the stream with this `ordinal`, and checks its type and length. The chunks of a stream must
-    /// be added in the order of their numbers, beginning with 0.
+    /// Adds `tensor`, which is chunk `number` of the stream with this `ordinal`, and checks its type and length. The chunks of a
+    /// stream must be added in the order of their numbers, beginning with 0.
     pub(crate) fn add(
         &mut self,
         tensor: &Tensor<'a>,
@@ -215,9 +216,9 @@ impl<'a> Streams<'a> {
 #[derive(Debug)]
 pub(crate) struct StreamReader<'p, 'a> {
     streams: &'p Streams<'a>,
-    /// The verifier that limits the decoded bytes of all chunks that are read. Components are read in the order of the result. If a patch
-    /// lists their changes in another order, a chunk may be decoded again for each component, and without a limit a small patch could
-    /// cause the work of its number of components times 1 MiB.
+    /// The verifier that limits the decoded bytes of all chunks that are read. Components are read in the order of the result. If a
+    /// patch lists their changes in another order, a chunk may be decoded again for each component, and without a limit a small
+    /// patch could cause the work of its number of components times 1 MiB.
     verifier: Verifier,
     held: [DecodedChunk; STREAMS],
 }
@@ -236,11 +237,11 @@ impl<'p, 'a> StreamReader<'p, 'a> {
         Self { streams, verifier, held: Default::default() }
     }
 
-    /// Returns the bytes of `stream` from `position` to the end of the chunk that holds this position: at least one byte. Fails if the
-    /// stream ends before.
+    /// Returns the bytes of `stream` from `position` to the end of the chunk that holds this position: at least one byte. Fails if
+    /// the stream ends before.
     pub(crate) fn bytes(&mut self, stream: Stream, position: u64) -> Result<&[u8], Error> {
         let ordinal = stream.ordinal();
-        let beyond = || broken(&PATCH_FRAME, "a frame ends before its last byte");
+        let beyond = || broken(&PATCH_FRAME, "a stream ends before the last byte of a frame");
         let full = u64_from_usize(CHUNK);
         let (number, within) = (position >> CHUNK_BITS, position & full.saturating_sub(1));
         let held = self.held.get_mut(ordinal).ok_or_else(beyond)?;

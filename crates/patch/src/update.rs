@@ -1,4 +1,4 @@
-//! Applying patches to arrays in place.
+//! Applying patches to arrays in memory in place, by changing their elements.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -9,14 +9,15 @@ use crate::chain::{Chain, ResultTensor};
 use crate::content::Producer;
 use crate::failure::{PatchFailure, no_memory};
 
-/// A function that writes changed elements. Its arguments are the name of the tensor, an offset in bytes from the start of the tensor's
-/// elements, and the new bytes from this offset on.
+/// A function that writes changed elements. Its arguments are the name of the tensor, an offset in bytes from the start of the
+/// tensor's elements, and the new bytes from this offset on.
 pub type WriteFn<'w> = dyn FnMut(&str, u64, &[u8]) -> io::Result<()> + 'w;
 
-/// An update in place: applies a chain of patches to a base whose tensors are arrays in memory. Only the elements of arrays can change.
+/// An update in place: applies a chain of patches to a base whose tensors are arrays in memory. Only the elements of arrays can
+/// change.
 ///
-/// Writing cannot be undone, so call [`check`](Self::check) first: after it, [`write`](Self::write) fails only if the base or a patch
-/// has changed since, if one of them cannot be read, or if the function that writes the elements fails.
+/// Writing cannot be undone, so call [`check`](Self::check) first: after it, [`write`](Self::write) fails only if the base or a
+/// patch has changed since, if one of them cannot be read, or if the function that writes the elements fails.
 #[derive(Debug)]
 pub struct ArrayUpdate<'u, 'c, 'a> {
     chain: &'u Chain<'c, 'a>,
@@ -26,13 +27,13 @@ pub struct ArrayUpdate<'u, 'c, 'a> {
 }
 
 impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
-    /// Prepares to apply `chain` to its base in place, without reading elements. Each pair of `twins` has the names of two tensors of
-    /// the base that are the same memory. If more than two tensors are the same memory, the pairs connect them, in any order. A pair
-    /// with a name that no tensor has is ignored.
+    /// Prepares to apply `chain` to its base in place, without reading elements. Each pair of `twins` has the names of two tensors
+    /// of the base that are the same memory. If more than two tensors are the same memory, the pairs connect them, in any order. A
+    /// pair with a name that no tensor has is ignored.
     ///
     /// # Errors
-    /// [`PatchFailure::Inexpressible`] if a patch adds, removes or renames a tensor, changes its type, shape or attributes, or gives
-    /// two tensors of one memory different elements; [`PatchFailure::Old`] if memory runs out.
+    /// [`PatchFailure::Inexpressible`] if a patch adds, removes or renames a tensor, changes its type, shape or attributes, or
+    /// gives two tensors of one memory different elements; [`PatchFailure::Old`] if memory runs out.
     pub fn new(
         chain: &'u Chain<'c, 'a>,
         twins: &[(&'u str, &'u str)],
@@ -44,19 +45,18 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
         slots.try_reserve(chain.slots.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         for slot in &chain.slots {
             if slot.origin.is_some() {
-                let sentence = "the patch adds it or changes its type, shape or attributes, and arrays in place change in their elements only";
+                let sentence = "the patch adds it or changes its type, shape or attributes, but a change in place can only change elements";
                 return Err(refused(slot.name, sentence));
             }
             if slot.name != slot.tensor.name() {
-                let sentence = "the patch gives it another name, and arrays in place change in their elements only";
+                let sentence = "the patch gives it another name, but a change in place can only change elements";
                 return Err(refused(slot.tensor.name(), sentence));
             }
             slots.insert(slot.name, slot);
         }
         if let Some(removed) = chain.base.tensors.iter().find(|own| !slots.contains_key(own.name()))
         {
-            let sentence =
-                "the patch removes it, and arrays in place change in their elements only";
+            let sentence = "the patch removes it, but a change in place can only change elements";
             return Err(refused(removed.name(), sentence));
         }
         // For each tensor but one of those that are the same memory, the name of another tensor of that memory. A tensor may be in
@@ -86,13 +86,13 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
         self.chain.dry_run()
     }
 
-    /// Computes the elements of each tensor that changes, and passes them to `write` in pieces: the name of the tensor, the offset of
-    /// the piece in bytes, and its bytes. The offsets of a tensor come in ascending order. `write` may change the memory of the base
-    /// at once, because bytes from which elements were computed are not read again.
+    /// Computes the elements of each tensor that changes, and passes them to `write` in pieces: the name of the tensor, the offset
+    /// of the piece in bytes, and its bytes. The offsets of a tensor come in ascending order. `write` may change the memory of the
+    /// base at once, because bytes from which elements were computed are not read again.
     ///
     /// # Errors
-    /// The base or a patch has changed since [`check`](Self::check), or cannot be read, or `write` fails. After an error, some tensors
-    /// are changed, and others are not.
+    /// The base or a patch has changed since [`check`](Self::check), or cannot be read, or `write` fails. After an error, some
+    /// tensors are changed, and others are not.
     pub fn write(&self, write: &mut WriteFn<'_>) -> Result<(), PatchFailure> {
         let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
         for (number, slot) in self.chain.slots.iter().enumerate() {
@@ -112,8 +112,8 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     }
 }
 
-/// Returns the tensor that is written for all tensors that share the memory of the tensor `name`. `written_as` leads from each of the
-/// other tensors, by one or several names, to that tensor.
+/// Returns the tensor that is written for all tensors that share the memory of the tensor `name`. `written_as` leads from each of
+/// the other tensors, by one or several names, to that tensor.
 fn writer_of<'u>(written_as: &HashMap<&'u str, &'u str>, mut name: &'u str) -> &'u str {
     while let Some(next) = written_as.get(name) {
         name = next;
@@ -122,7 +122,8 @@ fn writer_of<'u>(written_as: &HashMap<&'u str, &'u str>, mut name: &'u str) -> &
 }
 
 impl Chain<'_, '_> {
-    /// Returns whether each patch gives the tensors `one` and `other` the same elements. Compares the digests that the patches declare.
+    /// Returns whether each patch gives the tensors `one` and `other` the same elements. Compares the digests that the patches
+    /// declare.
     fn are_alike(&self, one: &ResultTensor<'_>, other: &ResultTensor<'_>) -> bool {
         let steps = |slot: &ResultTensor<'_>| -> Vec<_> {
             let steps = slot.deltas.iter().map(|delta| {

@@ -19,12 +19,12 @@ pub struct Verified {
     pub base: Sha256,
     /// The identity of the tensors of the result, as `zten hash --id` prints it.
     pub result: Sha256,
-    /// The number of tensors of the result.
+    /// The number of tensors that the result of the patches has.
     pub tensors: usize,
 }
 
-/// Checks that `base` has the tensors from which the first of `patches` was made, and that applying the patches leads to the result that
-/// the last patch declares. Nothing is written. The base is read twice: once for its identity, and once for the result.
+/// Checks that `base` has the tensors from which the first of `patches` was made, and that applying the patches leads to the result
+/// that the last patch declares. Nothing is written. The base is read twice: once for its identity, and once for the result.
 ///
 /// # Errors
 /// The errors of [`Chain::new`] and [`Chain::write`], except those of the output.
@@ -36,8 +36,8 @@ pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, P
     Ok(Verified { base: found, result, tensors: chain.len() })
 }
 
-/// Reads all tensors of `base`, checks that their identity is the one that the first of `patches` declares for its base, and returns this
-/// identity. Without patches there is nothing to compare.
+/// Reads all tensors of `base`, checks that their identity is the one that the first of `patches` declares for its base, and
+/// returns this identity. Without patches there is nothing to compare.
 pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha256, PatchFailure> {
     let found = base_identity(base)?;
     let Some(first) = patches.first().filter(|first| found != first.base()) else {

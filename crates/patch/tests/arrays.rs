@@ -41,7 +41,7 @@ fn arbitrary(seed: u64) -> Vec<Own> {
     all
 }
 
-/// Changes some elements of each array.
+/// Returns copies of the arrays `all`, in each of which some elements are changed.
 fn changed(all: &[Own], seed: u64) -> Vec<Own> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut all = all.to_vec();
@@ -61,7 +61,7 @@ fn list(all: &[Own]) -> DeclaredArrays {
     DeclaredArrays { arrays: all.iter().map(one).collect(), attributes: None }
 }
 
-/// Returns a file with the same arrays.
+/// Returns a zTensor file of generation 2, in memory, that a writer made of the arrays `all`.
 fn written(all: &[Own]) -> Archive<zten::InMemory<Vec<u8>>> {
     let options = zten::write::WriteOptions::default().generation(Generation::V2);
     let mut writer = zten::write::Writer::new(Vec::new(), &options).unwrap();
@@ -86,7 +86,7 @@ fn patch(old: &[Own], new: &[Own]) -> Archive<zten::InMemory<Vec<u8>>> {
     Archive::from_bytes(bytes).unwrap()
 }
 
-/// Memory that is read and changed, and its arrays' names.
+/// The bytes of arrays in memory, which are read and changed in place, and the names of these arrays.
 struct Memory(Vec<Mutex<Vec<u8>>>, Vec<String>);
 
 impl Memory {
@@ -112,7 +112,7 @@ impl ReadArray for Memory {
     }
 }
 
-/// Applies a patch to memory in place.
+/// Applies `patch` in place to `memory`, which holds the arrays `all`. The names in each pair of `twins` are arrays of one memory.
 fn update(
     memory: &Memory,
     all: &[Own],
@@ -165,7 +165,7 @@ fn arrays_change_in_place() {
         let (patch, memory) = (patch(&old, &new), Memory::new(&old));
         update(&memory, &old, &patch, &[]).unwrap();
         assert!(memory.has(&new));
-        // Applying the same patch a second time changes nothing.
+        // Applying the same patch a second time is an error, and changes nothing.
         let again = update(&memory, &old, &patch, &[]).unwrap_err();
         assert!(matches!(again, PatchFailure::Old(_)), "{again}");
         assert!(memory.has(&new));

@@ -94,7 +94,7 @@ fn attributes(file: &File) -> Vec<(String, String)> {
     all
 }
 
-/// Changes elements of `tensor` in one of several ways.
+/// Changes elements of `tensor` in one of several ways, which `random` chooses.
 fn change(tensor: &mut Tensor, random: &mut fastrand::Rng) {
     let width = usize::try_from(tensor.dtype.bits().unwrap().div_ceil(8)).unwrap();
     let count = tensor.bytes.len() / width;
@@ -276,7 +276,8 @@ fn sparse(values: &[f32]) -> File {
     Archive::from_bytes(writer.finish().unwrap()).unwrap()
 }
 
-/// A valid patch leads to impossible elements if its base is another: the base is to blame, and not the patch.
+/// Checks that the error blames the base, and not the patch, if a valid patch leads to impossible elements because it is applied to
+/// another base.
 #[test]
 fn frames_that_do_not_fit_another_base_are_not_errors_of_the_patch() {
     let bools = |bytes: &[u8]| {
@@ -320,8 +321,8 @@ fn frames_that_do_not_fit_another_base_are_not_errors_of_the_patch() {
     }
 }
 
-/// The components of a base whose tensors have another order than the patch need chunks of streams again and again. The bytes of all
-/// chunks that are read are limited.
+/// The components of a base whose tensors have another order than the patch need chunks of streams again and again. The bytes of
+/// all chunks that are read are limited.
 #[test]
 fn chunks_that_are_read_again_count_against_the_limit() {
     let mut random = fastrand::Rng::with_seed(9);
@@ -429,7 +430,7 @@ fn results_are_written_in_any_format() {
     }
 }
 
-/// If any byte of a patch is damaged, the result is the new model, or an error.
+/// Checks that applying a patch with a damaged byte gives the new model or an error, and no other result.
 #[test]
 fn damaged_patches_give_the_result_or_an_error() {
     let mut random = fastrand::Rng::with_seed(5);

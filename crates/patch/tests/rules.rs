@@ -12,7 +12,7 @@ use zten_testkit::oracles::{HandChange, HandPatch};
 type File = Archive<InMemory<Vec<u8>>>;
 
 const OLD: [f32; 3] = [1.0, 2.0, 3.0];
-/// The second element is the next float, and the third becomes something else.
+/// The elements of the new model. The second one is the next float after that of `OLD`, and the third one is another number.
 const NEW: [f32; 3] = [1.0, 2.000_000_2, 0.5];
 
 fn file(weights: &[f32]) -> File {
@@ -37,7 +37,7 @@ fn digest(weights: &[f32]) -> Vec<u8> {
     Sha256::digest(bytes).to_vec()
 }
 
-/// Returns the difference from 3.0 to 0.5, the third element, by the formula of `docs/patch.md`.
+/// Returns the number that encodes the change of the third element from 3.0 to 0.5, computed by the formula of `docs/patch.md`.
 fn third() -> u32 {
     let position = |value: f32| {
         let bits = value.to_bits();
@@ -47,7 +47,7 @@ fn third() -> u32 {
     2 * down - 2
 }
 
-/// Returns the patch from `OLD` to `NEW`.
+/// Returns a valid patch, written by hand, from a file with the elements `OLD` to a file with the elements `NEW`.
 fn valid() -> HandPatch {
     let [a, b, c, d] = third().to_le_bytes();
     let streams: [(&str, &[u8]); 6] = [
@@ -96,7 +96,7 @@ fn model(file: &File) -> Model<'_> {
     Model::new(file.manifest(), file).unwrap()
 }
 
-/// Returns the bytes of a tensor of the patch.
+/// Returns the bytes of the tensor `name` of `patch`, so that a test can change them.
 fn bytes<'p>(patch: &'p mut HandPatch, name: &str) -> &'p mut Vec<u8> {
     &mut patch.tensors.iter_mut().find(|(own, _)| own == name).unwrap().1
 }
@@ -118,7 +118,7 @@ fn a_patch_that_follows_the_page_is_applied() {
     assert_eq!(apply(&patch, &file(&OLD)), Ok(NEW.to_vec()));
 }
 
-/// A description of the fault, the rule that it breaks, and the change that causes it.
+/// A test case: a description of a fault, the rule that the fault breaks, and the change of a valid patch that causes the fault.
 type Case = (&'static str, &'static str, fn(&mut HandPatch));
 
 const CASES: &[Case] = &[
@@ -241,7 +241,8 @@ fn each_rule_is_broken_alone() {
     }
 }
 
-/// Files of 0.1 may have any byte for true. A file that is written has 1 instead, and so another identity.
+/// Files of 0.1 may store any byte but 0 for true. A file that zten writes stores 1 instead and so has another identity, so no
+/// patch is made.
 #[test]
 fn bools_other_than_0_and_1_have_no_patch() {
     let bytes = std::fs::read(corpus().join("accept/0.1.0/dense_all.zt")).unwrap();
@@ -269,7 +270,8 @@ fn bools_other_than_0_and_1_have_no_patch() {
     assert!(matches!(failed, Err(PatchFailure::Inexpressible(_))), "{failed:?}");
 }
 
-/// A record that repeats an empty name a million times has a byte for each. Reading it takes no memory in proportion.
+/// Checks that a description of changes that repeats an empty name a million times, at one byte each, takes no memory for each
+/// repetition.
 #[test]
 fn repeated_names_take_no_memory() {
     let repeated = |own: &mut HandPatch, which: usize| match which {

@@ -20,10 +20,11 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(127, 0, 0, 0), 8),
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
-    // IETF protocol assignments. The two globally reachable anycast addresses in the block serve no files.
+    // IETF protocol assignments. Two anycast addresses in this block are globally reachable, but serve no files, so they are not
+    // excepted.
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     (Ipv4Addr::new(192, 0, 2, 0), 24),
-    // Relays of 6to4, deprecated by RFC 7526.
+    // Relays of 6to4 (tunnels of IPv6 over IPv4), which RFC 7526 deprecates.
     (Ipv4Addr::new(192, 88, 99, 0), 24),
     (Ipv4Addr::new(192, 168, 0, 0), 16),
     (Ipv4Addr::new(198, 18, 0, 0), 15),
@@ -37,15 +38,16 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
 /// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public, by their first address and prefix
 /// length. Addresses outside of `2000::/3` are never public, so they need no row.
 const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
-    // IETF protocol assignments, and Teredo, which tunnels. The globally reachable addresses in the block serve no files.
+    // IETF protocol assignments, and Teredo, which tunnels IPv6 over IPv4 and so may lead to private addresses. The globally
+    // reachable addresses in this block serve no files, so they are not excepted.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Returns whether `address` is globally reachable, so that a file name which a stranger wrote cannot make zten send
-/// requests into a private network or to the metadata service of a cloud machine. IPv4 addresses embedded in IPv6 ones are
-/// judged as IPv4.
+/// Returns whether `address` is globally reachable. Redirects are followed to such addresses only, so that a stranger's server
+/// cannot make zten send requests into a private network or to the metadata service of a cloud machine. An IPv4 address that is
+/// embedded in an IPv6 address is public if the IPv4 address is.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -82,13 +84,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 /// The rule that decides to which of the addresses that a host name resolves to a client may connect.
 #[derive(Clone, Debug)]
 pub(crate) enum Policy {
-    /// A client may connect to any address.
+    /// The client may connect to any address to which the host name resolves.
     Any,
     /// A client may connect to public addresses only, and not to private, local or reserved ones.
     Public,
-    /// The addresses of the first answer, for a client that talks to one server only. Later answers are ignored, so a
-    /// server that was public at first cannot move to a private address later (DNS rebinding). If the first answer mixes
-    /// public and private addresses, the private ones are dropped.
+    /// A client, which talks to one server only, may connect to the addresses of the first DNS answer only. Later answers are
+    /// ignored, so a server that was public at first cannot move to a private address later (DNS rebinding). If the first answer
+    /// mixes public and private addresses, the private ones are dropped.
     First(Arc<OnceLock<Vec<SocketAddr>>>),
 }
 
@@ -106,7 +108,7 @@ impl Policy {
         }
         match self {
             _ if addresses.is_empty() => None,
-            // Two requests may resolve the name at the same time. The first answer counts for both.
+            // Two requests may resolve the name at the same time. The first of the two answers counts for both requests.
             Self::First(first) => Some(first.get_or_init(|| addresses).clone()),
             Self::Any | Self::Public => Some(addresses),
         }
@@ -126,14 +128,14 @@ impl Resolver {
     }
 }
 
-/// The error of a name that was not resolved. The system's message is dropped, because it may repeat bytes that a server
-/// has sent.
+/// The error that a host name could not be resolved to an address. The message of the system is dropped, because it may repeat
+/// bytes that a server has sent.
 #[derive(Debug)]
 pub(crate) struct Unresolved;
 
 impl std::fmt::Display for Unresolved {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a name that was not resolved")
+        f.write_str("the host name could not be resolved")
     }
 }
 
@@ -145,7 +147,7 @@ pub(crate) struct Private;
 
 impl std::fmt::Display for Private {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a private address")
+        f.write_str("the host name resolves to private addresses only")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Connections by TCP, and by TLS with the feature `tls`.
+//! The HTTP client of this package: its connections by TCP, and with the feature `tls` by TLS, and the conversion of its errors.
 
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client;
@@ -14,14 +14,15 @@ type Connector = hyper_rustls::HttpsConnector<HttpConnector<Resolver>>;
 #[cfg(not(feature = "tls"))]
 type Connector = HttpConnector<Resolver>;
 
-/// The largest size in bytes of a response's status line and headers.
+/// The largest size in bytes of the status line and headers of a response.
 const HEAD: usize = 64 << 10;
-/// The largest number of idle connections to a server that are kept.
+/// The largest number of idle connections to a server that are kept open for later requests.
 const KEPT: usize = 8;
 
 pub(crate) type HttpClient = Client<Connector, Empty<bytes::Bytes>>;
 
-/// Creates an HTTP/1.1 client with the time `limits`, which connects only to addresses that `policy` allows.
+/// Creates an HTTP/1.1 client that connects only to addresses that `policy` allows. Of the time `limits`, the client keeps the one
+/// for making a connection.
 pub(crate) fn client(limits: &TimeLimits, policy: Policy) -> Result<HttpClient, RemoteError> {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(policy));
     tcp.set_connect_timeout(Some(limits.connect));
@@ -41,8 +42,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(tcp)
 }
 
-/// Wraps the connector `tcp` in TLS. It trusts the root certificates of the system, or of `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR`.
+/// Returns a connector that makes connections by `tcp`, and uses TLS for https. It trusts the root certificates of the system, or
+/// those in the file `SSL_CERT_FILE` and the folder `SSL_CERT_DIR` if these environment variables are set.
 #[cfg(feature = "tls")]
 fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;
@@ -63,8 +64,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
 }
 
-/// Returns whether this processor has the instructions that graviola, the library of cryptography, needs. Without them
-/// graviola panics, so this is asked first.
+/// Returns whether this processor has the instructions that graviola, the library of cryptography, needs. The caller asks before it
+/// uses the library, because graviola panics on a processor without them.
 #[cfg(feature = "tls")]
 fn has_instructions() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -85,8 +86,8 @@ fn has_instructions() -> bool {
     has
 }
 
-/// Describes why the TLS handshake failed with `error`. Returns one of our own texts, never the text of `error`, which may
-/// repeat parts of a server's certificate.
+/// Converts `error`, an error of a TLS handshake, to an error with a fixed text. The text of `error` itself is not used, because it
+/// may repeat parts of a server's certificate.
 #[cfg(feature = "tls")]
 fn tls_failure(error: &rustls::Error) -> RemoteError {
     use rustls::{CertificateError, Error};
@@ -120,7 +121,7 @@ fn tls_failure(error: &rustls::Error) -> RemoteError {
     })
 }
 
-/// Returns the innermost error of nested I/O errors, which `Error::source` does not visit.
+/// Returns the innermost of the I/O errors that are nested in `error`. `Error::source` does not lead to them.
 fn innermost(mut error: &std::io::Error) -> &std::io::Error {
     while let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<std::io::Error>())
     {
@@ -129,8 +130,8 @@ fn innermost(mut error: &std::io::Error) -> &std::io::Error {
     error
 }
 
-/// Converts `error`, an error of the HTTP client, to the reason why a connection could not be made or used. The reason is
-/// found in the chain of sources.
+/// Converts `error`, an error of the HTTP client, to the reason why a connection could not be made or used. Looks for the reason
+/// among the sources of `error`, because the outer errors do not tell it.
 pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError {
     let mut found = None;
     let mut next = Some(error);
@@ -150,7 +151,7 @@ pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError 
             }
             found = Some(RemoteError::Connect(innermost.kind()));
         } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
-            // The connection was closed before or during the response.
+            // These errors say that the server closed the connection before or during its response, so the request may be repeated.
             let cut = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
             let kind = std::io::ErrorKind::UnexpectedEof;
             found = if cut {
@@ -199,7 +200,7 @@ mod tests {
         let certificate = CertificateError::NotValidForNameContext { expected, presented };
         let error = Error::InvalidCertificate(certificate);
         assert!(error.to_string().contains("hidden"));
-        // The nesting in which the connector returns the error.
+        // The connector returns an error of TLS nested in two I/O errors.
         let error = std::io::Error::other(std::io::Error::other(error));
         let RemoteError::Tls(sentence) = failure(&error) else { panic!("{error}") };
         assert_eq!(sentence, "the certificate of the server is for another name");

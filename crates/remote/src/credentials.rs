@@ -1,4 +1,4 @@
-//! Files that hold credentials: AWS profile files, which also hold settings.
+//! Reading of files with credentials: the profile files of AWS, which also have settings, and files that hold a token.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use zten::escape;
 use zten::num::u64_from_usize;
 
-/// The largest number of bytes that are read of a profile or token file.
+/// The largest length in bytes of a profile or token file. A longer file is an error.
 const LONGEST: u64 = 1 << 20;
 
-/// The settings of one profile of the AWS configuration: each value by the name of its setting.
+/// The settings of one profile in the configuration files of AWS: the value of each setting by its name in lower case. No value is
+/// empty.
 pub(crate) type Profile = HashMap<String, String>;
 
-/// Reads the settings of the profile `AWS_PROFILE` from the files `config` and `credentials`. The settings of the latter take
-/// precedence. `variable` returns an environment variable.
+/// Reads the settings of the profile that the environment variable `AWS_PROFILE` names, or of `default`, from the files `config`
+/// and `credentials` of AWS. A setting in `credentials` takes precedence over the same setting in `config`. `variable` returns the
+/// value of an environment variable, or `None` if it is not set.
 pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Profile> {
     let name = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
     let home = variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from);
@@ -38,7 +40,7 @@ pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<
 /// Reads the text of the file at `path`. Returns `None` if the file does not exist.
 ///
 /// # Errors
-/// The file cannot be read, is not UTF-8, or is longer than 1 MiB, and so is not the file of a token or of credentials.
+/// The file cannot be read, is not UTF-8, or is longer than 1 MiB, which no file with a token or credentials is.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -54,15 +56,16 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Returns the settings in the section of the profile `name`. In the file `config` (`is_config`) the section of a profile
-/// other than the default one is called `profile NAME`.
+/// Returns the settings of the profile `name` in `text`, the content of a profile file, without those that have no value. If the
+/// file is `config` (`is_config`), the section of a profile other than `default` has the heading `[profile NAME]` in place of
+/// `[NAME]`.
 fn section(text: &str, name: &str, is_config: bool) -> Profile {
     let wanted =
         if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
     let mut found = Profile::new();
     let mut is_in = false;
     for line in text.lines() {
-        // Comments, and indented lines, which are nested settings.
+        // Comments are skipped, and so are indented lines, which are settings nested in another setting.
         if line.starts_with([' ', '\t', '#', ';']) {
             continue;
         }
@@ -73,8 +76,8 @@ fn section(text: &str, name: &str, is_config: bool) -> Profile {
             && is_in
         {
             let value = value.trim();
-            // A setting without a value counts as missing, as an empty environment variable does. So an empty value in one file does
-            // not replace the value in the other file, and no request is signed with an empty key.
+            // A setting without a value counts as missing, as an empty environment variable does. So an empty value in one file
+            // does not replace the value in the other file, and no request is signed with an empty key.
             if !value.is_empty() {
                 found.insert(key.trim().to_ascii_lowercase(), value.to_owned());
             }
@@ -118,7 +121,7 @@ mod tests {
             (found["region"].clone(), found["aws_access_key_id"].clone())
         };
         assert_eq!(check(), ("r".to_owned(), "new".to_owned()));
-        // An empty value does not replace that of the other file.
+        // An empty value in `credentials` does not replace the value in `config`.
         std::fs::write(at("credentials"), "[p]\naws_access_key_id=\nregion =\n").unwrap();
         assert_eq!(check(), ("r".to_owned(), "old".to_owned()));
         assert!(profile(&|_| None).unwrap().is_empty());

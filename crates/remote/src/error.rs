@@ -1,38 +1,38 @@
-//! Errors of remote files.
+//! The error type of this package, and its messages.
 
 use std::fmt;
 use std::io;
 
 use crate::name::NameError;
 
-/// The reason why bytes of a remote file could not be fetched. The only values in an error that a server has sent are numbers, and the
-/// name of a region.
+/// The reason why bytes of a remote file could not be fetched. The only values in an error that a server has sent are numbers, and
+/// the name of a region.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The text is not the name of a remote file.
+    /// A text is not the name of a remote file, for the reason in the field.
     Name(NameError),
-    /// A setting of the environment or of a profile is invalid. The text is the name of the setting.
+    /// A setting of the environment or of a profile is invalid, or its file cannot be read. The text is the name of the setting.
     Setting(&'static str),
     /// The host name of the server could not be resolved to an address.
     Unresolved,
-    /// The connection to the server failed.
+    /// A connection to the server could not be made, or was lost. The field is the kind of the I/O error.
     Connect(io::ErrorKind),
-    /// TLS failed, for example because the certificate is for another server. The text does not repeat anything that the server
-    /// has sent.
+    /// The TLS handshake failed, for the reason in the text: for example, the certificate is for another server. The text does not
+    /// repeat anything that the server has sent.
     Tls(&'static str),
-    /// The response is not valid HTTP/1.1.
+    /// The response of the server is not valid HTTP/1.1, or its head is too long.
     Protocol,
-    /// The server answered with an unexpected status.
+    /// The server answered with this HTTP status, which is not expected.
     Status(u16),
-    /// The server has no such file.
+    /// The server has no file of the requested name (status 404 or 410).
     NotFound,
-    /// The server denies access (401 or 403).
+    /// The server denies access to the file. The field is the HTTP status: 401 or 403.
     Denied(u16),
-    /// The server ignored the header `Range`, and sent the whole file. It is rejected because reading a tensor would then
-    /// download everything.
+    /// The server ignored the header `Range`, and sent the whole file. Such a server is rejected, because reading one tensor would
+    /// then download the whole file.
     RangesIgnored,
-    /// The server sent another range than requested, or did not say which range.
+    /// The server sent another range of the file than requested, or did not say which range it sent.
     OtherRange,
     /// The `Content-Length` of a response differs from the length of the range.
     OtherLength {
@@ -57,11 +57,11 @@ pub enum RemoteError {
     Contradiction(&'static str),
     /// The response has a `Content-Encoding`, although the request asked for none.
     Encoded,
-    /// The server does not tell the length of the file.
+    /// The server does not tell the length of the whole file in its header `Content-Range`.
     NoLength,
     /// The server sends neither an `ETag` nor a `Last-Modified` date, so that a change of the file would go unnoticed.
     NoVersion,
-    /// The server's file is no longer the version that was opened.
+    /// The file on the server is no longer the version that was opened.
     Changed,
     /// The length of the file changed after it was opened.
     ChangedLength {
@@ -70,49 +70,50 @@ pub enum RemoteError {
         /// The length of the file in bytes that the latest response declares.
         now: u64,
     },
-    /// The server redirects to another scheme.
+    /// The server redirects from http to https or back, or to a URL with another scheme, which the options do not allow.
     RedirectScheme,
-    /// The server redirects to a private, local or reserved address.
+    /// The server redirects to a private, local or reserved address, which the options do not allow.
     RedirectPrivate,
-    /// The server redirects more than five times in a row, or to an invalid URL, or it redirects a request for S3, where redirects are
-    /// not followed.
+    /// The server redirects more than five times in a row, or to an invalid URL, or it redirects a request for S3, where redirects
+    /// are not followed.
     Redirect,
-    /// The bucket in S3 is in another region than the one that the settings name, or than `us-east-1` without a setting. The text is the
-    /// region that the server names: at most 32 lower-case letters, digits and hyphens.
+    /// The bucket in S3 is in another region than the one that the settings name, or than `us-east-1` without a setting. The text
+    /// is the region that the server names: at most 32 lower-case letters, digits and hyphens.
     OtherRegion(String),
-    /// The hub's answer does not name its commit. Without it, two answers could come from different commits of one branch.
+    /// An answer of the hub does not name its commit. Without the commit, two answers could come from different states of one
+    /// branch.
     NoCommit,
-    /// The hub's answer is of another commit than an earlier answer, or than the commit in the name.
+    /// An answer of the hub names another commit than an earlier answer did, or than the name of the file has.
     OtherCommit,
-    /// The repository is private or does not exist.
+    /// The repository on the hub is private or does not exist. The hub gives the same answer in both cases.
     NoRepository,
-    /// The repository has no such revision.
+    /// The repository on the hub has no branch, tag or commit with the revision in the name of the file.
     NoRevision,
-    /// The repository is gated: its terms have to be accepted.
+    /// The repository on the hub is gated: a user has to accept its terms before files can be downloaded.
     Gated,
-    /// The hub rejects the token.
+    /// The hub rejects the access token that the request carried.
     Token,
-    /// A request exceeded its time limit.
+    /// A single request exceeded its time limit, also when it was repeated.
     RequestTime,
-    /// All requests together exceeded the total time limit.
+    /// All requests for the file together exceeded the total time limit.
     TotalTime,
     /// The requested range ends after the end of the file.
     BeyondEnd {
-        /// The length of the file in bytes.
+        /// The length of the file in bytes, which the range exceeds.
         length: u64,
     },
-    /// The flag of [`until`](crate::until) was set.
+    /// Another thread set the flag of [`until`](crate::until) to interrupt the caller.
     Interrupted,
-    /// Out of memory.
+    /// Memory for the received bytes could not be reserved.
     OutOfMemory,
-    /// No thread for the network could be started.
+    /// The thread that does the requests could not be started. The field is the kind of the I/O error.
     Runtime(io::ErrorKind),
     /// The code of the network thread has panicked.
     Panic,
 }
 
 impl RemoteError {
-    /// Returns whether the request may succeed if it is repeated.
+    /// Returns whether the request that failed with this error may succeed if it is repeated.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unresolved | Self::Connect(_) | Self::Fewer { .. } | Self::RequestTime => true,
@@ -121,7 +122,7 @@ impl RemoteError {
         }
     }
 
-    /// Returns the closest [`io::ErrorKind`].
+    /// Returns the [`io::ErrorKind`] that comes closest to this error.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Self::Name(_) | Self::Setting(_) | Self::BeyondEnd { .. } => {
@@ -207,7 +208,7 @@ impl fmt::Display for RemoteError {
                 "the hub does not say which commit it sends (header X-Repo-Commit): name a commit of 40 digits as the \
                  revision"
             }
-            Self::OtherCommit => "the hub sent another commit than before, or than the name has",
+            Self::OtherCommit => "the hub sent a file of another commit than it sent before, or than the name of the file has",
             Self::NoRepository => {
                 "the repository is private or does not exist: check its name, or set HF_TOKEN to a token that may read it"
             }
@@ -224,7 +225,7 @@ impl fmt::Display for RemoteError {
             Self::Interrupted => "interrupted",
             Self::OutOfMemory => "out of memory",
             Self::Runtime(kind) => return write!(f, "starting a thread for the network failed: {kind}"),
-            Self::Panic => "the thread for the network has panicked",
+            Self::Panic => "internal error: the thread for the network has panicked",
         })
     }
 }

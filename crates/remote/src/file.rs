@@ -1,4 +1,4 @@
-//! A remote file for blocking programs.
+//! [`RemoteFile`], a remote file for programs that block while they wait for bytes, and the readahead of its blocks.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,14 +16,15 @@ use crate::object::RemoteObject;
 use crate::options::RemoteOptions;
 use crate::plan::{BLOCK, Plan};
 
-/// Bytes at the start of a file that are fetched together and held, because opening a file reads them more than once.
+/// The number of bytes at the start of a file that are fetched together and kept in memory, because opening a file reads them more
+/// than once.
 const HEAD: u64 = 64;
-/// The divisor for readahead: once a sequential read is `n` bytes long, `n / RUN` further bytes are fetched ahead. At most
-/// a twentieth of the transfer is wasted if the caller stops.
+/// The divisor for readahead: after a sequential read of `n` bytes, `n / RUN` further bytes are fetched ahead. So at most a
+/// twentieth of the transfer is wasted if the caller stops reading.
 const RUN: u64 = 20;
-/// The largest number of blocks that are being fetched at a time.
+/// The largest number of blocks that are fetched ahead at a time: blocks of which the caller has read nothing yet.
 const IN_FLIGHT: usize = 4;
-/// The largest number of blocks in memory, including blocks in flight.
+/// The largest number of blocks of a file in memory, including blocks that are still being fetched.
 const HELD: usize = 8;
 
 /// An open remote file. All reads are of the version of the file that was opened. A network thread fetches the ranges that
@@ -39,7 +40,7 @@ pub struct RemoteFile {
 #[derive(Debug, Default)]
 struct Ahead {
     plan: Plan,
-    /// The index in `plan` of the block to fetch ahead next.
+    /// The index in `plan` of the next block to fetch ahead.
     next: usize,
     /// The index of the planned block at which fetching ahead stops, because other files are read before it.
     end: usize,
@@ -54,12 +55,12 @@ struct Ahead {
     run: SequentialRun,
 }
 
-/// A sequential read that no plan announced.
+/// A sequence of reads, each of which begins where the read before it ended, and which no plan announced.
 #[derive(Debug, Default)]
 struct SequentialRun {
     /// The offset in the file at which the run ends. A read that begins there extends the run.
     end: u64,
-    /// The number of bytes that were read in the run.
+    /// The number of bytes that were read in this run so far.
     bytes: u64,
 }
 
@@ -84,10 +85,11 @@ struct Origin<'r> {
 }
 
 impl RemoteFile {
-    /// Opens the file `name`, and fetches its last 64 KiB.
+    /// Opens the remote file `name`: fetches its last 64 KiB, and learns its length and version from the response. Starts a thread
+    /// that does all requests for the file.
     ///
     /// # Errors
-    /// The file does not exist, or the request fails.
+    /// The file does not exist, a request fails, or the thread cannot be started.
     pub fn open(name: &RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
         let network = Network::new()?;
         let object = network.wait(RemoteObject::open(name, options))?;
@@ -123,10 +125,11 @@ impl RemoteFile {
         self.object.commit()
     }
 
-    /// Announces the ranges that will be read, in order, so that several blocks are fetched ahead. Replaces an earlier plan.
+    /// Announces the ranges of the file that the caller will read, in their order, so that several blocks can be fetched ahead of
+    /// the caller. `plan` replaces an earlier plan.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`] if a range exceeds the file.
+    /// [`RemoteError::BeyondEnd`] if a range of the plan ends after the end of the file.
     pub fn plan(&self, plan: Plan) -> Result<(), RemoteError> {
         let length = self.length();
         if plan.blocks().iter().any(|block| block.end > length) {
@@ -142,7 +145,7 @@ impl RemoteFile {
         Ok(())
     }
 
-    /// Passes the bytes of `range` to `take`, in order and in chunks.
+    /// Reads the bytes of `range`, and passes them to `take` in their order, in chunks of any length.
     ///
     /// # Errors
     /// [`RemoteError::BeyondEnd`] if the range exceeds the file, an error of a request, or an error of `take`.
@@ -196,7 +199,8 @@ impl Ahead {
         self.held.iter().position(|block| block.range.contains(&at))
     }
 
-    /// Returns the index in the plan of the block that holds the byte at offset `at`, if fetching the block has not begun.
+    /// Returns the index in the plan of the block that holds the byte at offset `at`. Returns `None` if no planned block holds the
+    /// byte, or fetching the block has begun.
     fn planned(&self, at: u64) -> Option<usize> {
         let after = self.by_start.partition_point(|(start, _)| *start <= at);
         let (_, place) = self.by_start.get(after.checked_sub(1)?)?;
@@ -204,8 +208,8 @@ impl Ahead {
         (holds && self.begun.get(*place) == Some(&false)).then_some(*place)
     }
 
-    /// Returns the offset of the first held block after the offset `at`, or `u64::MAX` if there is none. No held block
-    /// holds `at`.
+    /// Returns the smallest offset after `at` at which a block in memory or in flight begins, or `u64::MAX` if there is no such
+    /// block. The caller has checked that no block holds `at` itself.
     fn first_after(&self, at: u64) -> u64 {
         let starts = self.held.iter().map(|block| block.range.start);
         starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)
@@ -215,7 +219,8 @@ impl Ahead {
     fn begin(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         if self.holding(at).is_none() {
             match self.planned(at) {
-                // The read skipped planned blocks. They are fetched if they are read later.
+                // The read skipped planned blocks. Fetching ahead goes on from this block, and the skipped blocks are fetched if
+                // they are read later.
                 Some(place) => {
                     self.next = place;
                     self.end = self.plan.run_end(place);
@@ -284,7 +289,7 @@ impl Ahead {
         self.held.push_back(Block { range, state: BlockState::Coming(coming), is_used: false });
     }
 
-    /// Returns the part of `range` that the block `held[place]` has. Blocks the thread until the block is fetched.
+    /// Returns the bytes of `range`, a range of the file, that the block `held[place]` has. Waits until the block has been fetched.
     fn bytes(
         &mut self,
         place: usize,

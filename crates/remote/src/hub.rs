@@ -16,20 +16,20 @@ use crate::hub_name::{HubName, is_commit};
 use crate::name::{NameError, has_tls, is_read_otherwise};
 use crate::response::{number, single};
 
-/// The URL of the public hub. The environment variable `HF_ENDPOINT` replaces it.
+/// The URL of the public Hugging Face hub. The environment variable `HF_ENDPOINT` replaces this URL by that of another hub.
 const HUB: &str = "https://huggingface.co";
 
 /// The endpoint of the hub, and the token that requests to it carry. The token is sent to the scheme, host and port of the
 /// endpoint alone, and only over https or to this machine.
 #[derive(Clone, Default)]
 pub struct HubAccess {
-    /// The URL of the hub; `None` means [`HUB`].
+    /// The URL of the hub to which requests are sent; `None` stands for [`HUB`].
     endpoint: Option<Url>,
     /// The value of the header `Authorization` for requests to the hub; `None` without a token.
     authorization: Option<HeaderValue>,
 }
 
-/// Formats whether there is a token, but not the token.
+/// Formats whether requests carry a token, but not the token itself, which is a secret.
 impl fmt::Debug for HubAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HubAccess")
@@ -39,8 +39,8 @@ impl fmt::Debug for HubAccess {
 }
 
 impl HubAccess {
-    /// Creates the access to the hub at the URL `endpoint` with `token`. The token is dropped if the URL is neither https nor
-    /// at a loopback address, because others could read the token on its way.
+    /// Creates the access to the hub at the URL `endpoint` with the access `token`. The token is dropped, and requests carry none,
+    /// if the URL is neither https nor at `localhost` or a loopback address, because others could read the token on its way.
     ///
     /// # Errors
     /// [`RemoteError::Setting`] with `HF_ENDPOINT` if the URL is invalid, or `HF_TOKEN` if the token has characters other than
@@ -74,8 +74,8 @@ impl HubAccess {
         Self::new(&endpoint, token)
     }
 
-    /// Returns the URL of the file `name`. The URL names the commit `pinned` if that is known, and otherwise the revision
-    /// of `name`.
+    /// Returns the URL of the file `name` on the hub. The URL has the commit `pinned` in place of the revision of `name`, if the
+    /// commit is known.
     pub(crate) fn url(&self, name: &HubName, pinned: Option<&str>) -> Result<Url, RemoteError> {
         let mut url = match &self.endpoint {
             Some(endpoint) => endpoint.clone(),
@@ -116,24 +116,24 @@ impl HubAccess {
     }
 }
 
-/// The commit to which all requests for a file and its sibling files are pinned, so that all of them see one state of the
-/// repository. It is the commit in the file's name, or else the commit of the hub's first answer.
+/// The commit of a repository to which all requests for a file and its sibling files are pinned, so that all of them see the same
+/// state of the repository. The commit is the one in the name of the file, or else the one that the hub's first answer names.
 #[derive(Debug, Default)]
 pub(crate) struct CommitPin(OnceLock<String>);
 
 impl CommitPin {
-    /// Creates the pin of the file `name`. It is set at once if the revision in the name is a commit.
+    /// Creates the pin for the file `name`. If the revision in the name is a commit, the pin is set to this commit at once.
     pub(crate) fn of(name: &HubName) -> Self {
         Self(name.commit().map(|commit| OnceLock::from(commit.to_owned())).unwrap_or_default())
     }
 
-    /// Returns the commit, or `None` before the first answer.
+    /// Returns the pinned commit, or `None` before the hub's first answer if the name of the file has no commit.
     pub(crate) fn commit(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
 
-    /// Compares the commit in `X-Repo-Commit`, a header of the hub's answer, with the pinned commit. The first answer sets
-    /// the pin.
+    /// Compares the commit in the header `X-Repo-Commit` of an answer of the hub, whose headers are `headers`, with the pinned
+    /// commit. If no commit is pinned yet, pins this commit.
     ///
     /// # Errors
     /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is not
@@ -159,7 +159,7 @@ pub(crate) fn linked_length(headers: &HeaderMap) -> Result<Option<u64>, RemoteEr
     Ok(length.and_then(number).filter(|length| *length > 0))
 }
 
-/// Parses the URL of a hub. It may have a path, and has no user, password, query or fragment.
+/// Parses `text`, the URL of a hub. The URL may have a path, but a URL with a user, password, query or fragment is an error.
 fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     let invalid = RemoteError::Setting("HF_ENDPOINT");
     let Some(url) = Url::parse(text).ok().filter(|_| !is_read_otherwise(text)) else {
@@ -184,7 +184,8 @@ fn keeps_secrets(url: &Url) -> bool {
     url.scheme() == "https" || is_loopback
 }
 
-/// Returns the value of the header `Authorization` with `token`, which is not formatted by `Debug`.
+/// Returns the value of the header `Authorization` for requests that carry `token`. `Debug` of the value does not show the token.
+/// Fails if the token has other characters than visible ASCII.
 fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
     let invalid = RemoteError::Setting("HF_TOKEN");
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -195,7 +196,8 @@ fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
     Ok(value)
 }
 
-/// Reads the file with the hub's access token, whose path the environment decides. Returns `None` if there is no such file.
+/// Reads the file with the user's access token for the hub. The environment variables that `variable` returns decide the path of
+/// the file. Returns `None` if the file does not exist.
 fn token_file(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Option<String>> {
     let within = |folder: &str, path: &str| Some(PathBuf::from(variable(folder)?).join(path));
     let path = variable("HF_TOKEN_PATH")

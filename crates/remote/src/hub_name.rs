@@ -6,13 +6,13 @@ use crate::name::{NameError, encoded, is_dots};
 
 /// The largest length of the organization or the name of a repository in bytes.
 const LONGEST_PART: usize = 96;
-/// The largest length of a revision in bytes.
+/// The largest length in bytes of a revision, without percent-encoding.
 const LONGEST_REVISION: usize = 255;
 /// The length of a commit hash in hexadecimal digits.
 const COMMIT: usize = 40;
 
-/// The kinds of repositories: the prefix of each in names (`hf://…`), and the prefix in the hub's URLs. URLs of models have
-/// no prefix.
+/// The kinds of repositories on the hub. For each kind, the prefix of a repository in names after `hf://`, and its prefix in the
+/// paths of the hub's URLs, which is empty for models.
 const KINDS: [(&str, &str); 3] =
     [("models/", ""), ("datasets/", "datasets/"), ("spaces/", "spaces/")];
 
@@ -69,7 +69,7 @@ impl HubName {
         Ok(Self { kind, organization, repository, revision, path })
     }
 
-    /// Returns the path of the file in the repository.
+    /// Returns the path of the file from the root of its repository, without a leading slash.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -102,8 +102,8 @@ impl HubName {
         is_commit(commit).then(|| Self { revision: Some(commit.to_owned()), ..self.clone() })
     }
 
-    /// Returns the name, as a text, of the file at `path` in the same repository and revision. The path is from the root of
-    /// the repository.
+    /// Returns the name, as a text that begins with `hf://`, of the file at `path` in the same repository and revision. `path`
+    /// begins at the root of the repository.
     pub(crate) fn beside(&self, path: &str) -> String {
         Self { path: path.to_owned(), ..self.clone() }.to_string()
     }

@@ -1,4 +1,4 @@
-//! Names of remote files.
+//! Names of remote files: URLs, and names that begin with `s3://` or `hf://`. Names are checked before any request is sent.
 
 use std::fmt::{self, Write as _};
 
@@ -17,7 +17,7 @@ const LONGEST_KEY: usize = 1024;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteName(pub(crate) Location);
 
-/// The parsed form of a remote name.
+/// The parsed form of a [`RemoteName`], which says how the file is requested.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     Http(Url),
@@ -31,17 +31,17 @@ pub(crate) enum Location {
 pub enum NameError {
     /// The name does not begin with `http://`, `https://`, `s3://` or `hf://`.
     Scheme,
-    /// The name is longer than 8 KiB.
+    /// The name is longer than 8,192 bytes.
     Long,
-    /// The name has a control character, or the URL has a backslash, or a space at one of its ends. URL parsers silently
-    /// drop control characters and such spaces and turn backslashes into slashes, so they would request another file than
+    /// The name has a control character, or it is a URL with a backslash or with a space at one of its ends. URL parsers silently
+    /// drop control characters and spaces at the ends, and turn backslashes into slashes, so they would request another file than
     /// the name shows.
     Character,
     /// The name is not a URL with a host.
     Url,
     /// The URL has a user or a password.
     Credentials,
-    /// The URL has a `#`.
+    /// The URL has a fragment, which begins with `#` and which no server sees.
     Fragment,
     /// The bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
     Bucket,
@@ -54,7 +54,7 @@ pub enum NameError {
     Revision,
     /// The path in a repository is empty, or has a part that is empty, `.` or `..`.
     Path,
-    /// The URL needs TLS, but the feature `tls` was not built.
+    /// The URL begins with `https://`, which needs TLS, but this package was built without the feature `tls`.
     NoTls,
 }
 
@@ -64,10 +64,10 @@ impl RemoteName {
         ["http://", "https://", "s3://", "hf://"].iter().any(|scheme| text.starts_with(scheme))
     }
 
-    /// Parses a name.
+    /// Parses `text`, the name of a remote file. Sends no request.
     ///
     /// # Errors
-    /// The text is not the name of a remote file.
+    /// The reason why `text` is not the name of a remote file.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         if !Self::is_remote(text) {
             return Err(NameError::Scheme);
@@ -133,7 +133,7 @@ impl RemoteName {
     }
 }
 
-/// Returns an error if `url` needs TLS, but this program was built without the feature `tls`.
+/// Checks that this package can request `url`. Returns an error if the URL needs TLS and the feature `tls` is off.
 pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
     if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }
 }
@@ -144,7 +144,8 @@ pub(crate) fn is_read_otherwise(url: &str) -> bool {
     url.contains(char::is_control) || url.contains('\\') || url.trim_matches(' ') != url
 }
 
-/// Returns `name` as one segment of a path. All bytes except letters, digits and `-._~` are percent-encoded.
+/// Returns `name` percent-encoded as one segment of the path of a URL: all bytes except ASCII letters, digits and `-._~` are
+/// encoded.
 pub(crate) fn encoded(name: &str) -> String {
     let mut text = String::new();
     for byte in name.bytes() {
@@ -164,7 +165,7 @@ fn is_bucket(name: &str) -> bool {
     (3..=63).contains(&name.len()) && name.bytes().all(fits) && !name.split('.').any(str::is_empty)
 }
 
-/// Returns whether the part of a path is `.` or `..`.
+/// Returns whether `part`, a part of a path between slashes, is `.` or `..`.
 pub(crate) fn is_dots(part: &str) -> bool {
     part == "." || part == ".."
 }
@@ -186,7 +187,7 @@ impl fmt::Display for RemoteName {
     }
 }
 
-/// Formats the name as it is displayed, without its query.
+/// Formats the name as `Display` does, without the query of a URL, which may be a secret.
 impl fmt::Debug for RemoteName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RemoteName({self})")
@@ -197,7 +198,7 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Scheme => "unknown scheme: expected http://, https://, s3:// or hf://",
-            Self::Long => "the name exceeds the maximum of 8,192 bytes",
+            Self::Long => "the name of the remote file exceeds the maximum of 8,192 bytes",
             Self::Character => {
                 "the name has a control character, or the URL has a backslash or a space at its end"
             }

@@ -1,4 +1,4 @@
-//! The network thread, which talks to a server for blocking programs.
+//! The network thread, which sends the requests of programs that block until bytes arrive.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -15,7 +15,7 @@ use tokio::time::interval;
 
 use crate::error::RemoteError;
 
-/// The interval in which a waiting thread checks the flag of [`until`].
+/// The interval at which a thread that waits for a server checks the flag of [`until`].
 const TICK: Duration = Duration::from_millis(10);
 
 thread_local! {
@@ -23,8 +23,8 @@ thread_local! {
     static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Calls `work` on this thread, so that another thread can interrupt it by setting the flag `stop`. When the flag is set,
-/// waits for a server inside `work` end within 10 ms with [`RemoteError::Interrupted`].
+/// Calls `work` on this thread, and returns its result. Another thread can interrupt `work` by setting the flag `stop`: a call
+/// inside of `work` that waits for a server then ends within 10 ms with [`RemoteError::Interrupted`].
 pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     /// Holds the previous flag of this thread, and restores it when this value is dropped, also after a panic.
     struct Before(Option<Arc<AtomicBool>>);
@@ -37,7 +37,8 @@ pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Waits for `work`, but returns [`RemoteError::Interrupted`] once the flag of this thread is set.
+/// Waits for `work`, and returns its result. If the flag that this thread passed to [`until`] is set before, returns
+/// [`RemoteError::Interrupted`].
 async fn interruptible<T>(
     work: impl Future<Output = Result<T, RemoteError>>,
 ) -> Result<T, RemoteError> {
@@ -66,7 +67,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Starts the thread.
+    /// Starts the network thread. Fails if the system cannot start a thread.
     pub(crate) fn new() -> Result<Self, RemoteError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Runtime(error.kind()))?;

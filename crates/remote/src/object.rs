@@ -1,4 +1,4 @@
-//! A remote file for asynchronous programs.
+//! [`RemoteObject`], a remote file for asynchronous programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::response::{KnownFile, RequestedBytes};
 use crate::retries::{Retries, Times};
 use crate::transport::{ByteRequest, Transport};
 
-/// Bytes at the end of a file that are fetched when the file is opened. Most manifests are shorter.
+/// The number of bytes at the end of a file that are fetched when the file is opened. Most manifests of zTensor files, which are at
+/// the end, are shorter.
 pub(crate) const TAIL: u64 = 64 << 10;
 
 /// What all readers of one remote file share: the connection, the version and length of the file, the time limits, and the bytes at
@@ -89,10 +90,10 @@ impl RemoteObject {
         self.0.transport.commit()
     }
 
-    /// Begins to read `range`. The first request is sent when bytes are asked for.
+    /// Creates a stream of the bytes of `range`. The first request is sent when the caller asks the stream for bytes.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`] if the range exceeds the file.
+    /// [`RemoteError::BeyondEnd`] if the range ends after the end of the file.
     pub fn reading(&self, range: Range<u64>) -> Result<Reading, RemoteError> {
         if range.start > range.end || range.end > self.length() {
             return Err(RemoteError::BeyondEnd { length: self.length() });

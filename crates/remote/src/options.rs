@@ -1,4 +1,4 @@
-//! Options for reading remote files.
+//! Options for reading remote files: time limits, redirects, and the access to S3 and to the hub.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::s3::S3Access;
 /// Time limits of requests, and the number of times that a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// The time limit for making a connection. The default is 10 s.
+    /// The time limit for making a TCP connection. The default is 10 s.
     pub connect: Duration,
     /// The time limit of one request, to which `rate` adds time for its bytes. The default is 30 s.
     pub request: Duration,
@@ -41,14 +41,14 @@ impl Default for TimeLimits {
 /// The targets to which a server may redirect. At most five redirects are followed, and none for S3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirects {
-    /// Targets with the same scheme, at a public address or at the server itself.
+    /// Targets with the same scheme as the URL of the file, at a public address or on the server of the file itself.
     #[default]
     Public,
-    /// Targets with the scheme `http` or `https` at any address.
+    /// Targets with the scheme `http` or `https`, at any address, also a private one.
     Any,
 }
 
-/// Options for reading remote files.
+/// The options with which remote files are opened and read: time limits, redirects, and the access to S3 and to the hub.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
     pub(crate) times: TimeLimits,
@@ -72,7 +72,7 @@ impl RemoteOptions {
         })
     }
 
-    /// Sets the time limits.
+    /// Sets the time limits of requests, and how often they are repeated.
     #[must_use]
     pub fn times(self, times: TimeLimits) -> Self {
         Self { times, ..self }

@@ -1,4 +1,5 @@
-//! Plans of the ranges that will be read of a file. Adjacent ranges are merged, and cut into blocks.
+//! Plans: which ranges of a file will be read, and in which order. A plan cuts the ranges into blocks, each of which one request
+//! fetches.
 
 use std::ops::Range;
 
@@ -10,24 +11,27 @@ const GAP: u64 = 4096;
 /// The largest number of blocks in a plan, which bounds its memory. Ranges after the last block are not planned.
 const BLOCKS: usize = 1 << 18;
 
-/// The ranges of a file in the order in which they will be read. Ranges that are adjacent in the file are merged.
+/// The ranges of a file that will be read, in the order of reading, as blocks of at most 4 MiB. A block may hold several short
+/// ranges, if each one begins at the end of the range before it, or after a small gap, and no other file is read between them. A
+/// longer range takes several blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     blocks: Vec<Range<u64>>,
-    /// The indices of the blocks at which a run starts: other files are read before them, so fetching ahead stops there.
+    /// The indices of the blocks at which a new run starts. Other files are read before these blocks, so fetching ahead stops
+    /// there. The first run, which starts at block 0, has no entry.
     interrupted: Vec<usize>,
     /// The sum of the lengths of all blocks in bytes.
     fetched: u64,
 }
 
 impl Plan {
-    /// Creates an empty plan.
+    /// Creates a plan without ranges.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates a plan of several `runs` of ranges. The ranges of one run are read one after another; other files are read
-    /// between two runs.
+    /// Creates a plan of several `runs`, each of which is a list of ranges. The ranges of a run are read one after another. Other
+    /// files are read between two runs.
     pub fn of_runs<R: IntoIterator<Item = Range<u64>>>(runs: impl IntoIterator<Item = R>) -> Self {
         let mut plan = Self::new();
         for run in runs {
@@ -37,8 +41,8 @@ impl Plan {
         plan
     }
 
-    /// Adds `range` to the end of the plan. If memory runs out or the plan is full, the range is left out: it can still be
-    /// read, but is not fetched ahead.
+    /// Adds `range` to the end of the plan. If memory runs out, or the plan has the largest number of blocks, the range or its end
+    /// is left out: these bytes can still be read, but are not fetched ahead.
     pub fn add(&mut self, range: Range<u64>) {
         let length = range.end.saturating_sub(range.start);
         if length == 0 {
@@ -68,8 +72,8 @@ impl Plan {
         }
     }
 
-    /// Ends the current run: other files will be read before the ranges that are added next, which are not fetched ahead
-    /// until then.
+    /// Ends the current run of ranges. The caller will read other files before the ranges that are added next, so these ranges are
+    /// not fetched ahead until one of them is read.
     pub fn interrupt(&mut self) {
         let is_new = !self.blocks.is_empty() && !self.is_interrupted();
         if is_new && self.interrupted.try_reserve(1).is_ok() {
@@ -94,12 +98,12 @@ impl Plan {
         runs.flatten().filter(|run| !run.is_empty())
     }
 
-    /// Returns all blocks. No block is empty.
+    /// Returns all blocks of the plan as ranges of the file, in the order of reading. No block is empty.
     pub fn blocks(&self) -> &[Range<u64>] {
         &self.blocks
     }
 
-    /// Returns the total bytes of all blocks.
+    /// Returns the sum of the lengths of all blocks in bytes, including the gaps that are fetched along with ranges.
     pub fn bytes(&self) -> u64 {
         self.fetched
     }

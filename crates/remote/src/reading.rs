@@ -1,4 +1,4 @@
-//! Streaming of the bytes of a range.
+//! [`Reading`], a stream of the bytes of a range of a remote file, and the repetition of requests for the bytes that are missing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,19 +42,20 @@ impl Deadline {
     }
 }
 
-/// A response whose body is being received.
+/// The body of a response that is being received, and how many of its bytes are still missing.
 #[derive(Debug)]
 pub(crate) struct ResponseBody {
     body: Incoming,
     deadline: Deadline,
-    /// The number of bytes that were requested.
+    /// The number of bytes that were requested, which the body has to have.
     asked: u64,
     /// The number of requested bytes that have not been received.
     left: u64,
 }
 
 impl ResponseBody {
-    /// Sends the request `ask`, checks the head of the response against it, and returns what the head says and the body.
+    /// Sends the request `ask`, and checks the head of the response against the request. Returns what the head says, and the body,
+    /// which is received later.
     pub(crate) async fn ask(
         transport: &Transport,
         ask: ByteRequest<'_>,
@@ -72,7 +73,7 @@ impl ResponseBody {
         Ok((answer, Self { body, deadline, asked, left: asked }))
     }
 
-    /// Returns the next bytes, or `None` after the last requested byte.
+    /// Returns the next bytes of the body, or `None` after the last requested byte.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
         if self.left == 0 {
             return Ok(None);

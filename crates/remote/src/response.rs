@@ -1,4 +1,5 @@
-//! Checks of a server's response against the request.
+//! Checks of the head of a server's response: the status, the range, the length and the version of the file, against the request
+//! and the first response.
 
 use std::ops::Range;
 use std::time::SystemTime;
@@ -11,7 +12,7 @@ use crate::error::RemoteError;
 /// The bytes of a file that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedBytes {
-    /// The last bytes of the file: all of the file if it is not longer than this number.
+    /// This number of bytes at the end of the file, or the whole file if it is shorter.
     Last(u64),
     /// A non-empty range of a file whose length is known.
     Range(Range<u64>),
@@ -68,7 +69,7 @@ impl Version {
     }
 }
 
-/// Returns the value of the header `name`, or `None` without it.
+/// Returns the value of the header `name` in `headers`, or `None` if the response does not have this header.
 ///
 /// # Errors
 /// The header occurs more than once, with different values. Programs on the way could each believe another value, so no
@@ -95,7 +96,7 @@ fn is_date(text: &str) -> bool {
     httpdate::parse_http_date(text).is_ok_and(|date| date > SystemTime::UNIX_EPOCH)
 }
 
-/// The length and version of a file, from the first response.
+/// The length in bytes and the version of a file, as the first response declared them. Later responses must agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownFile {
     pub(crate) length: u64,
@@ -167,8 +168,9 @@ impl Answer {
     }
 }
 
-/// Interprets a response with status 416. For the first request it means that the file is empty; for a later request, that the
-/// file has become shorter.
+/// Interprets a response with the status 416, that the requested range cannot be satisfied. In the answer to the first request
+/// (`known` is `None`) it means that the file is empty. In a later answer it means that the length of the file has changed. If the
+/// header `Content-Range` does not confirm that, returns the status as an error.
 fn unsatisfiable(headers: &HeaderMap, known: Option<&KnownFile>) -> Result<Answer, RemoteError> {
     let length = content_range(headers)?.and_then(|text| number(text.strip_prefix("bytes */")?));
     match (length, known) {

@@ -1,4 +1,4 @@
-//! Retries: how often a request is repeated, and how long the pauses between are.
+//! Repetition of failed requests: how often a request is repeated, and how long the pauses between its attempts are.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::options::TimeLimits;
 /// The number of received bytes after which failures are forgotten, so that a long transfer may fail more often.
 const PROGRESS: u64 = 64 << 10;
 
-/// The time limits, and the instant at which the total time limit ends.
+/// The time limits for the requests of one file, and the instant at which the total time limit ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) limits: TimeLimits,
     pub(crate) end: Instant,
 }
 
-/// The count of failures of one range, which limits the retries.
+/// The count of failures while one range of a file is read, which limits how often requests are repeated.
 #[derive(Debug)]
 pub(crate) struct Retries {
     times: Times,

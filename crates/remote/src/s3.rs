@@ -12,7 +12,7 @@ use crate::error::RemoteError;
 use crate::name::{NameError, encoded, has_tls};
 use crate::response::single;
 
-/// The time for which a signed URL is valid. Requests take less; a signature that leaks should not work for long.
+/// The time for which a signed URL is valid. A request takes less time, and a signature that leaks should not work for long.
 const VALID: Duration = Duration::from_secs(15 * 60);
 
 /// The largest length in bytes of the name of a region that a server sends. The names of AWS have at most 14 bytes.
@@ -43,12 +43,12 @@ impl fmt::Debug for S3Access {
 }
 
 impl S3Access {
-    /// Reads the settings from the environment (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
-    /// `AWS_REGION`, `AWS_DEFAULT_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`), and missing settings from the profile
-    /// `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`.
+    /// Reads the settings from the environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
+    /// `AWS_REGION` or `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Reads settings that are missing there
+    /// from the profile `AWS_PROFILE` in the files `~/.aws/credentials` and `~/.aws/config`. An empty setting counts as missing.
     ///
     /// # Errors
-    /// [`RemoteError::Setting`] if a setting is invalid.
+    /// [`RemoteError::Setting`] if a setting is invalid, or a file cannot be read.
     pub fn from_environment() -> Result<Self, RemoteError> {
         Self::from_variables(&|name| std::env::var(name).ok())
     }
@@ -124,7 +124,8 @@ impl S3Access {
     }
 }
 
-/// Parses the URL of an S3 server.
+/// Parses `text`, the URL of an S3 server. A URL with a user or a password, or with another scheme than http and https, is an
+/// error.
 fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
@@ -133,8 +134,8 @@ fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     Ok(url)
 }
 
-/// Returns the credentials from the environment, or from the profile. Both keys come from the same source, because keys of two
-/// sources do not belong together.
+/// Returns the credentials from the environment variables, or else from the profile, or `None` if neither has them. The key id, the
+/// secret key and the session token come from the same source, because those of two sources do not belong together.
 fn credentials(
     variable: &impl Fn(&str) -> Option<String>,
     profile: &Profile,

@@ -9,8 +9,8 @@ use crate::name::{Location, RemoteName, encoded};
 use crate::object::RemoteObject;
 
 impl RemoteName {
-    /// Returns whether names of sibling files can be derived from this name. They cannot if the name has a query, because a
-    /// signature in it is valid for this file only.
+    /// Returns whether names of sibling files can be derived from this name. Returns false for a URL with a query, which may be a
+    /// signature that is valid for this file only.
     fn has_neighbors(&self) -> bool {
         match &self.0 {
             Location::S3 { .. } | Location::Hub(_) => true,
@@ -44,7 +44,8 @@ fn beside(path: &str, place: &ShardPath<'_>) -> Option<String> {
     (!own.is_empty()).then(|| format!("{folder}{below}"))
 }
 
-/// Returns the URL of the sibling file that lies at `place` relative to the file at `url`.
+/// Returns the URL of the sibling file whose place relative to the file at `url` is `place`. Returns `None` if `url` ends in a
+/// slash, or if a part of the place has a special meaning in URLs, such as `..`.
 fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     let (folder, own) = folder(url.path());
     if own.is_empty() {

@@ -1,4 +1,4 @@
-//! Sending of requests, and following of redirects.
+//! Sending of requests to the servers of one file, and following of redirects.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::options::{Redirects, RemoteOptions};
 use crate::response::{KnownFile, RequestedBytes, single};
 use crate::s3::S3Access;
 
-/// The largest number of redirects that are followed for one request.
+/// The largest number of redirects in a row that are followed for one request.
 const MOST: u32 = 5;
 
 /// A request for the bytes `asked`. If the version of the file is `known`, the server must answer with the same version.
@@ -103,7 +103,7 @@ impl Transport {
         })
     }
 
-    /// Returns the name of the file.
+    /// Returns the name of the remote file to which this sender sends requests.
     pub(crate) fn name(&self) -> &RemoteName {
         &self.name
     }
@@ -114,8 +114,8 @@ impl Transport {
         self.pin.commit()
     }
 
-    /// Creates a sender of requests for the sibling file `name`. It shares this sender's credentials, clients and pinned
-    /// commit.
+    /// Creates a sender of requests for the sibling file `name`. The new sender shares the credentials, the connections and the
+    /// pinned commit of this one.
     pub(crate) fn to(&self, name: RemoteName) -> Self {
         Self {
             name,
@@ -129,7 +129,8 @@ impl Transport {
         }
     }
 
-    /// Sends the request `ask`, follows redirects, and returns the response.
+    /// Sends the request `ask`, follows redirects unless the file is in S3, and returns the response at their end. Begins at the
+    /// target of the last redirect, if an earlier request was redirected.
     pub(crate) async fn get(
         &self,
         ask: ByteRequest<'_>,
@@ -169,13 +170,13 @@ impl Transport {
         self.checked(self.follow(&first, own, ask).await?)
     }
 
-    /// Returns whether the file is on the hub.
+    /// Returns whether the remote file is on the Hugging Face hub.
     fn is_hub(&self) -> bool {
         matches!(self.name.0, Location::Hub(_))
     }
 
-    /// Checks the response `reached` if it is the hub's own answer: its status, and that the commit is known. Responses of
-    /// other servers are returned as they are.
+    /// Returns the response `reached`. If it is an answer of the hub itself, first checks its status, and that the commit is known.
+    /// Responses of other servers are not checked here.
     fn checked(&self, reached: Reached) -> Result<Response<Incoming>, RemoteError> {
         let Reached { response, is_own } = reached;
         if self.is_hub() && is_own {

@@ -62,8 +62,8 @@ pub fn left_out(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
     Some(left_out_note(manifest)?.error().sentence().to_string())
 }
 
-/// Returns the name and the kind, as in `"epoch" (datetime.date)`, of each value that the archive of a PyTorch checkpoint leaves out.
-/// The archive keeps at most 1 MiB of these texts, so the last values of a large checkpoint may be missing.
+/// Returns the name and the kind, as in `"epoch" (datetime.date)`, of each value that the archive of a PyTorch checkpoint leaves
+/// out. The archive keeps at most 1 MiB of these texts, so the last values of a large checkpoint may be missing.
 pub fn left_out_names(manifest: &Manifest<impl AsRef<[u8]>>) -> &[String] {
     left_out_note(manifest).map_or(&[], Finding::names)
 }
@@ -152,12 +152,12 @@ pub fn is_known(object: &Tensor<'_>) -> bool {
 /// The description of a component of an object, which becomes an entry of `components` in the JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub struct Component<'a> {
-    /// The role of the component in the object.
+    /// The role of the component in its object, such as `data` or `values`.
     pub role: &'a str,
     /// The type of the elements, as the file spells it. For blocks of GGUF it is the ggml name of the block type, such as `Q4_K`.
     pub dtype: Cow<'a, str>,
-    /// The name of the storage type, in which the elements are stored. If an unknown type is defined on top of a dtype that is known,
-    /// it is the name of that dtype. `None` if the type of storage is not known.
+    /// The name of the storage type, in which the elements are stored. If an unknown type is defined on top of a dtype that is
+    /// known, it is the name of that dtype. `None` if the type of storage is not known.
     pub storage: Option<&'static str>,
     /// Whether zten knows the type of the elements.
     pub dtype_known: bool,
@@ -172,7 +172,7 @@ pub struct Component<'a> {
     pub decoded_length: Option<u64>,
     /// The encoding, such as `raw` or `zstd`, as the file spells it.
     pub encoding: &'a str,
-    /// Whether zten knows the encoding.
+    /// Whether zten knows the encoding, and so can decode the component.
     pub encoding_known: bool,
     /// The byte order of the stored elements: `little` or `big`.
     pub byte_order: &'static str,
@@ -183,7 +183,7 @@ pub struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// Describes `component`.
+    /// Creates the description of `component` from its record in the manifest. Reads no bytes of the component.
     pub fn new(component: &zten::Component<'a>) -> Self {
         let element = component.element_type();
         let block = block_name(&component.tensor());
@@ -221,7 +221,7 @@ pub struct Digest<'a> {
     pub algorithm: &'a str,
     /// The digest as the file spells it, with the name of its algorithm.
     pub text: Cow<'a, str>,
-    /// Whether zten can verify the digest.
+    /// Whether zten can verify the digest. It cannot if it does not know the algorithm.
     pub verifiable: bool,
 }
 

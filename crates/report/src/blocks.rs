@@ -1,4 +1,4 @@
-//! The groups of elements in a quantized object.
+//! How quantized tensors group their elements, and whether zten can read an object.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ pub struct Blocks {
     pub bits: Option<u64>,
     /// The number of elements that share a scale, or 0 if all elements of a lane (a row or column of the tensor) share a scale.
     pub size: u64,
-    /// The word for these groups in messages: `groups` or `blocks`.
+    /// The word for the groups of elements in messages: `groups`, or `blocks` for formats that call them so.
     called: &'static str,
 }
 
 impl Blocks {
-    /// Returns how the quantized tensor `object` groups its elements. Returns `None` if the tensor is not quantized, or does not state
-    /// the size of its groups.
+    /// Returns how the quantized tensor `object` groups its elements. Returns `None` if the tensor is not quantized, or does not
+    /// state the size of its groups.
     pub fn of(object: &Tensor<'_>) -> Option<Self> {
         if let Ok(group) = object.quant_group() {
             let (bits, size) = (group.bits.into(), group.group_size);

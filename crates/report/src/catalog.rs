@@ -30,7 +30,7 @@ macro_rules! rows {
             scope: Scope::Other("all, checked with a policy"),
             advice: $advice,
         });)+
-        /// All rules that files break by violating a policy.
+        /// The rules about policies. A file breaks one of them by violating the policy that the caller gives.
         pub static POLICY_ROWS: &[&Row] = &[$(&$name),+];
     };
 }
@@ -97,7 +97,7 @@ patch_rows! {
         "the streams do not have the bytes that the changes need"
         "Fetch the patch again, or make it again.";
     PATCH_FRAME "patch-frame" Invalid
-        "The changes of a component are stored in frames of 65,536 elements each. Each frame leads to elements of the component and to differences that its elements can have."
+        "The changes of a component are stored in frames of 65,536 elements each. Each frame changes only elements that the component has, by differences that are possible for their type."
         "the changes of a component are not valid"
         "Fetch the patch again, or make it again.";
     PATCH_BASE "patch-base" Invalid
@@ -110,7 +110,7 @@ patch_rows! {
         "The patch is damaged or was changed. Fetch it again, or make it again.";
 }
 
-/// Returns every rule, the rules of zTensor first.
+/// Returns every rule of the catalog. The rules of zTensor come first, and then those of the other formats.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
     let of_callers =
@@ -123,8 +123,8 @@ pub fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id() == id)
 }
 
-/// Returns a phrase that says where the rule `row` comes from, such as "specification: §5.2" or "policy of this reader: " and the reason
-/// for the rule.
+/// Returns a phrase that says where the rule `row` comes from, such as "specification: §5.2" or "policy of this reader: " and the
+/// reason for the rule.
 pub fn origin(row: &Row) -> String {
     match row.source() {
         Source::Spec(clause) => format!("specification: {clause}"),
@@ -141,8 +141,8 @@ pub fn is_of_caller(row: &Row) -> bool {
     row.id().starts_with("list-") || row.id().starts_with("policy-")
 }
 
-/// Returns the text that `zten explain torch-global` prints in addition: the classes of plain values that pickles may import, and how a
-/// checkpoint with other classes can be read.
+/// Returns the text that `zten explain torch-global` prints in addition: the classes of plain values that pickles may import, and
+/// how a checkpoint with other classes can be read.
 pub fn classes_in_pickles() -> String {
     let names: Vec<_> = zten::formats::classes_in_pickles().collect();
     format!(

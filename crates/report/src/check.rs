@@ -13,7 +13,7 @@ use zten::num::u64_from_usize;
 use crate::page::page_of;
 use crate::size::human;
 
-/// How much of a file is validated.
+/// How much of a file a check validates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Only the manifest is validated, and no data of tensors.
@@ -65,7 +65,8 @@ pub fn summary(
 }
 
 /// Returns the verdict on a valid file of another format than zTensor, and a sentence about its contents. `words` is what the
-/// sentence calls the file, such as "GGUF file". `tensors` is the number of tensors in the file, and `bytes` the length of their data.
+/// sentence calls the file, such as "GGUF file". `tensors` is the number of tensors in the file, and `bytes` the length of their
+/// data.
 pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> (Verdict, String) {
     let (tensors, bytes) = (counted(tensors, "tensor"), human(bytes));
     match scope {
@@ -76,7 +77,7 @@ pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> 
     }
 }
 
-/// What a report says about a valid file.
+/// The parts of a report about a valid file, from which [`Report::valid`] creates the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Valid<'a> {
     /// A verdict for which [`Verdict::is_valid`] is true.
@@ -85,7 +86,7 @@ pub struct Valid<'a> {
     pub format: &'a str,
     /// A sentence about the contents of the file: the number of its tensors and bytes.
     pub message: &'a str,
-    /// The notes on the file.
+    /// The notes on the valid file: findings that do not make it invalid.
     pub notes: &'a [Finding],
 }
 
@@ -102,30 +103,30 @@ pub fn with_notes(message: String, notes: usize) -> String {
 pub struct Note<'a> {
     /// The id of the rule that the note is about; `None` for a note without a rule.
     pub rule: Option<&'static str>,
-    /// The clause of the specification that has the rule.
+    /// The clause of the specification that states the rule of the note; `None` if the rule is in no specification.
     pub clause: Option<String>,
     /// The offset in bytes of what the note is about, in the file, or in the shard if `shard` names one.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
-    /// The name of the object.
+    /// The name of the object that the note is about; `None` if it is about the whole file.
     pub object: Option<&'a str>,
-    /// The role of the component.
+    /// The role of the component that the note is about; `None` if it is not about a component.
     pub component: Option<&'a str>,
-    /// The name of the shard.
+    /// The name of the shard that the note is about; `None` if it is about the file itself.
     pub shard: Option<&'a str>,
     /// The number of other tensors, members of an archive or offsets to which the same note applies.
     #[serde(serialize_with = "json::integer")]
     pub more: u64,
     /// The message of the note: a sentence about what was noticed, followed by the rule and the location.
     pub message: String,
-    /// The advice for users that belongs to the rule.
+    /// The advice for users about the rule of the note.
     pub advice: Option<&'static str>,
-    /// The address of the page about the rule.
+    /// The address of the web page about the rule of the note.
     pub page: Option<String>,
 }
 
 impl<'a> Note<'a> {
-    /// Creates the note for `finding`.
+    /// Creates the note of a report from `finding`, a finding about the checked file.
     pub fn new(finding: &'a Finding) -> Self {
         Self {
             rule: finding.row.map(zten::rules::Row::id),
@@ -146,26 +147,26 @@ impl<'a> Note<'a> {
 #[derive(Clone, Debug, Serialize)]
 pub struct Report<'a> {
     schema: Schema,
-    /// The name of the file, if it has one.
+    /// The name of the checked file; `None` if the checked bytes have no file.
     pub file: Option<Cow<'a, str>>,
     /// The name of the verdict on the file, such as `valid`.
     pub verdict: &'static str,
     /// The SARIF level of the finding that decides the verdict: `error`, `warning` or `note`. `None` if there is no such finding.
     pub level: Option<&'static str>,
-    /// The format, if it is known.
+    /// The name of the format of the checked file; `None` if the format is not known.
     pub format: Option<&'a str>,
     /// The id of the rule that the file breaks, of the limit that it exceeds, or of the feature that is not supported.
     pub rule: Option<&'static str>,
-    /// The clause of the specification that has the rule.
+    /// The clause of the specification that states `rule`; `None` if the rule is in no specification.
     pub clause: Option<String>,
     /// The offset in bytes of the fault, in the file, or in the shard if `shard` names one.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
-    /// The name of the object.
+    /// The name of the object with the fault; `None` if the fault is in no object.
     pub object: Option<&'a str>,
-    /// The role of the component.
+    /// The role of the component with the fault; `None` if the fault is in no component.
     pub component: Option<&'a str>,
-    /// The name of the shard.
+    /// The name of the shard with the fault; `None` if the fault is in the file itself.
     pub shard: Option<&'a str>,
     /// The number of other objects with an error; `None` if the other objects were not checked.
     #[serde(serialize_with = "json::integer_or_null")]
@@ -174,14 +175,14 @@ pub struct Report<'a> {
     pub message: Cow<'a, str>,
     /// The advice for users that belongs to the rule or the fault.
     pub advice: Option<&'static str>,
-    /// The address of the page about the rule.
+    /// The address of the web page about `rule`; `None` without a rule.
     pub page: Option<String>,
-    /// The notes on the file.
+    /// The notes on the checked file: findings that do not decide the verdict.
     pub notes: Vec<Note<'a>>,
 }
 
 impl<'a> Report<'a> {
-    /// Creates the document about a valid file.
+    /// Creates the JSON document about the valid file that `valid` describes.
     pub fn valid(valid: &Valid<'a>) -> Self {
         Self {
             schema: Schema,
@@ -239,13 +240,13 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns the address of the page about the rule of `finding`.
+/// Returns the address of the web page about the rule of `finding`, or `None` if the finding has no rule.
 fn page(finding: &Finding) -> Option<String> {
     finding.row.map(|row| page_of(row.id()))
 }
 
-/// Returns the number of bytes that all components of an archive take in its files. Fields of records share the bytes of the records,
-/// so these bytes are counted once.
+/// Returns the number of bytes that all components of an archive take in its files. Fields of records share the bytes of the
+/// records, so these bytes are counted once.
 pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
     let components = manifest.tensors().flat_map(|tensor| tensor.components());
     let owners = components.filter(|component| !component.is_field_of_records());

@@ -8,8 +8,8 @@ use zten::escape::{Escaped, is_hidden};
 use zten::json::Negative;
 use zten::json::value::{ONE_NAN, nan};
 
-/// Returns the value `item` in diagnostic notation, with hidden characters escaped. A text of more than `limit` bytes is cut, and ends
-/// in an ellipsis.
+/// Returns the value `item` in diagnostic notation, with hidden characters escaped. A text of more than `limit` bytes is cut, and
+/// ends in an ellipsis.
 pub fn cut(item: &Item<'_>, limit: usize) -> String {
     let mut text = Limited { text: String::new(), limit };
     // Writing fails only if the limit is reached.
@@ -37,8 +37,8 @@ impl fmt::Write for Limited {
     }
 }
 
-/// Returns whether the text that consists of `pieces` is printed between single quotes without escapes. It is if the text has double
-/// quotes, but no single quotes and no hidden characters. Backslashes are allowed.
+/// Returns whether the text that consists of `pieces` is printed between single quotes without escapes. It is if the text has
+/// double quotes, but no single quotes and no hidden characters. Backslashes are allowed.
 fn is_raw<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
     let mut has_quotes = false;
     for piece in pieces {
@@ -51,7 +51,7 @@ fn is_raw<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
     has_quotes
 }
 
-/// Appends the value `item` to `out` in diagnostic notation.
+/// Appends the value `item` in diagnostic notation to `out`. Fails if `out` has reached its limit.
 fn notate(item: &Item<'_>, out: &mut Limited) -> fmt::Result {
     match item.value() {
         Value::Uint(number) => write!(out, "{number}"),

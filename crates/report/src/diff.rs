@@ -57,9 +57,9 @@ impl<'a> Side<'a> {
 /// The differences of two files: an old and a new one.
 #[derive(Debug)]
 pub struct FileDifferences<'a> {
-    /// The attributes of the files that differ.
+    /// The attributes of the files themselves that are not the same in both files.
     pub attributes: Vec<AttributeChange<'a>>,
-    /// The objects that differ, in the natural order of their names.
+    /// The objects that were added, removed, renamed or changed, in the natural order of their names.
     pub objects: Vec<ObjectDifference<'a>>,
     /// The number of objects that are equal in both files.
     pub equal: u64,
@@ -69,15 +69,15 @@ pub struct FileDifferences<'a> {
     pub unread: Vec<&'a str>,
 }
 
-/// An object that is not the same in both files.
+/// An object that was added, removed, renamed or changed between the old file and the new one.
 #[derive(Debug)]
 pub struct ObjectDifference<'a> {
     /// The name of the object: in the new file, or in the old file if the object was removed.
     pub name: &'a str,
     /// Whether the object was added, removed, changed or renamed.
     pub difference: Difference<'a>,
-    /// What differs between the two files. Of a renamed object only attributes can differ, and of an added or removed object nothing is
-    /// compared.
+    /// What differs between the two files. Of a renamed object only attributes can differ, and of an added or removed object
+    /// nothing is compared.
     pub changes: Changes<'a>,
     /// The object in the old file, and the object in the new file. `None` unless the object is [`Difference::Changed`].
     pub both: Option<[Tensor<'a>; 2]>,
@@ -90,23 +90,24 @@ pub enum Difference<'a> {
     Added,
     /// The object is only in the old file.
     Removed,
-    /// The object is in both files, and differs.
+    /// The object is in both files under one name, and differs in its layout, shape, components or attributes.
     Changed,
     /// The object has another name in the new file. The field is its name in the old file.
     Renamed(&'a str),
 }
 
 impl ObjectDifference<'_> {
-    /// Returns whether [`measure`](Self::measure) has elements to compare: the object is in both files, and the content of a component
-    /// differs. With a `tolerance`, every changed object has, because the tolerance may accept values of another dtype or layout.
+    /// Returns whether [`measure`](Self::measure) has elements to compare: the object is in both files, and the content of a
+    /// component differs. With a `tolerance`, every changed object has, because the tolerance may accept values of another dtype or
+    /// layout.
     pub fn has_elements(&self, tolerance: Option<Tolerance>) -> bool {
         let is_changed = matches!(self.difference, Difference::Changed);
         self.changes.has_content() || is_changed && tolerance.is_some()
     }
 
-    /// Compares the elements of a changed object, which are read from `files` (the old and the new file), and notes in `changes` how
-    /// many differ and by how much. With a `tolerance`, also counts the elements that differ by more than the tolerance. Does nothing
-    /// for an object that is not in both files under its name.
+    /// Compares the elements of a changed object, which are read from `files` (the old and the new file), and notes in `changes`
+    /// how many differ and by how much. With a `tolerance`, also counts the elements that differ by more than the tolerance. Does
+    /// nothing for an object that is not in both files under its name.
     ///
     /// # Errors
     /// The index (0 or 1) of the file that cannot be read, and the error.
@@ -148,8 +149,8 @@ fn is_unread((_, sums): &Summed<'_>) -> bool {
     sums.iter().any(|sum| sum.sha256.is_none())
 }
 
-/// Returns a SHA-256 of the roles, types, shapes and content of the components of a tensor. The name and the attributes of the tensor
-/// are left out, so that renamed tensors are found by this digest.
+/// Returns a SHA-256 of the roles, types, shapes and content of the components of a tensor. The name and the attributes of the
+/// tensor are left out, so that renamed tensors are found by this digest.
 fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for (component, sum) in sorted(tensor, sums) {
@@ -161,8 +162,8 @@ fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Finds the differences between the tensors of two files by the digests of their components. The attributes of the files themselves
-/// are compared only if `with_attributes` is true. Single elements are not compared: see [`ObjectDifference::measure`].
+/// Finds the differences between the tensors of two files by the digests of their components. The attributes of the files
+/// themselves are compared only if `with_attributes` is true. Single elements are not compared: see [`ObjectDifference::measure`].
 pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> FileDifferences<'_> {
     let compared = old.has_attributes() && new.has_attributes();
     let attributes =

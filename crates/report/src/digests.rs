@@ -22,18 +22,18 @@ pub const MAGIC: &str = "# zten digests ";
 /// The largest number of files of a list that an error message names.
 const NAMED: usize = 8;
 
-/// A SHA-256 digest.
+/// The 32 bytes of a SHA-256 digest.
 pub type Sha256 = [u8; 32];
 
 /// The entry of one component in a list of digests. `Display` writes the entry as a line of the list, without the line break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestLine<'a> {
-    /// The name of the tensor.
+    /// The name of the tensor that the component belongs to.
     pub name: Cow<'a, str>,
-    /// The role of the component.
+    /// The role of the component in its tensor, such as `data`.
     pub role: Cow<'a, str>,
-    /// The type of the elements and the shape of the tensor, as [`kind`] returns them. Empty in an entry of a list if files may have any
-    /// type and shape.
+    /// The type of the elements and the shape of the tensor, as [`kind`] returns them. Empty in an entry of a list if files may
+    /// have any type and shape.
     pub kind: Cow<'a, str>,
     /// The number of decoded bytes of the component. `None` if it is not known, or, in an entry of a list, if it is not compared.
     pub bytes: Option<u64>,
@@ -57,7 +57,7 @@ impl fmt::Display for DigestLine<'_> {
 }
 
 impl DigestLine<'_> {
-    /// Returns the name and the role, by which entries are sorted.
+    /// Returns the name of the tensor and the role of the component, by which the entries of a list are sorted.
     pub fn key(&self) -> (&str, &str) {
         (&self.name, &self.role)
     }
@@ -119,8 +119,8 @@ impl Digests {
         Self::parse_from(list, 0)
     }
 
-    /// Parses a list that is a part of a longer text. `before` is the number of lines of the text before this part, so that errors give
-    /// the line in the whole text.
+    /// Parses a list that is a part of a longer text. `before` is the number of lines of the text before this part, so that errors
+    /// give the line in the whole text.
     fn parse_from(list: &[u8], before: usize) -> Result<Self, String> {
         let bad = |line: usize, what: &str| {
             Err(format!("{what}, in line {}", line.saturating_add(before)))
@@ -183,8 +183,8 @@ impl Digests {
         &self.0
     }
 
-    /// Compares `found`, the entry that was computed from a component of a file, with the entry of this component in the list. Returns
-    /// `None` if both entries agree. An empty type or a missing length in the list agrees with any.
+    /// Compares `found`, the entry that was computed from a component of a file, with the entry of this component in the list.
+    /// Returns `None` if both entries agree. An empty type or a missing length in the list agrees with any.
     pub fn compare(&self, found: &DigestLine<'_>) -> Option<Difference> {
         let at = self.0.binary_search_by(|entry| entry.key().cmp(&found.key()));
         let Some(listed) = at.ok().and_then(|at| self.0.get(at)) else {
@@ -260,9 +260,9 @@ impl Difference {
 pub struct Mismatch {
     /// How the component differs from the list.
     pub difference: Difference,
-    /// The name of the tensor.
+    /// The name of the tensor whose component differs.
     pub name: String,
-    /// The role of the component.
+    /// The role of the component that differs.
     pub role: String,
 }
 
@@ -298,8 +298,8 @@ impl From<Mismatch> for zten::Error {
     }
 }
 
-/// Returns the texts of a rule about lists of digests. `holds` is the requirement as a sentence that is true of every file that obeys
-/// the rule. `broken` is the message for a file that breaks it. All of these rules have the same source, scope and advice.
+/// Returns the texts of a rule about lists of digests. `holds` is the requirement as a sentence that is true of every file that
+/// obeys the rule. `broken` is the message for a file that breaks it. All of these rules have the same source, scope and advice.
 const fn texts(holds: &'static str, broken: &'static str) -> Texts {
     Texts {
         holds,
@@ -358,7 +358,8 @@ pub fn parse_sha256(hex: &str) -> Option<Sha256> {
     parse_hex(hex)
 }
 
-/// Parses `N` bytes, each written as two hexadecimal digits in lower case. Returns `None` if `hex` has another length or other characters.
+/// Parses `N` bytes, each written as two hexadecimal digits in lower case. Returns `None` if `hex` has another length or other
+/// characters.
 pub(crate) fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
@@ -372,14 +373,14 @@ pub(crate) fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// The lists of digests of one or more files, one after another in one text, as `zten hash` prints them. The text is divided into the
-/// parts of the files only once, so that comparing many files takes time linear in the number of files.
+/// The lists of digests of one or more files, one after another in one text, as `zten hash` prints them. The text is divided into
+/// the parts of the files only once, so that comparing many files takes time linear in the number of files.
 #[derive(Debug)]
 pub struct DigestLists {
     text: Vec<u8>,
     parts: Vec<FileDigests>,
-    /// For each path of a file, the index in `parts` of the first part with the digests of this file. `None` if two parts of the same
-    /// path differ.
+    /// For each path of a file, the index in `parts` of the first part with the digests of this file. `None` if two parts of the
+    /// same path differ.
     by_path: HashMap<String, Option<usize>>,
 }
 
@@ -421,11 +422,12 @@ impl DigestLists {
         lists
     }
 
-    /// Returns the paths of the files whose digests the text has, in the order of the text and each path once. Returns no paths if no
-    /// part of the text has a path: the list of a single file may be without one.
+    /// Returns the paths of the files whose digests the text has, in the order of the text and each path once. Returns no paths if
+    /// no part of the text has a path: the list of a single file may be without one.
     ///
     /// # Errors
-    /// Only some parts of the list have a path, or a path is not Unicode text, which a list shows with escapes that cannot be undone.
+    /// Only some parts of the list have a path, or a path is not Unicode text, which a list shows with escapes that cannot be
+    /// undone.
     pub fn paths(&self) -> Result<Vec<String>, String> {
         let (mut seen, mut paths) = (HashSet::new(), Vec::new());
         let parts = self.parts.iter().filter(|_| !self.by_path.is_empty());
@@ -453,12 +455,12 @@ impl DigestLists {
         self.by_path.contains_key(file)
     }
 
-    /// Parses the digests of the file whose path is `file`, as `zten hash` shows the path. If the text has the digests of a single file,
-    /// they are parsed for any `file`.
+    /// Parses the digests of the file whose path is `file`, as `zten hash` shows the path. If the text has the digests of a single
+    /// file, they are parsed for any `file`.
     ///
     /// # Errors
-    /// The errors of [`Digests::parse`]. Also a sentence that the text has the digests of several files, but none for `file`, or two
-    /// parts for it that differ.
+    /// The errors of [`Digests::parse`]. Also a sentence that the text has the digests of several files, but none for `file`, or
+    /// two parts for it that differ.
     pub fn of(&self, file: &str) -> Result<Digests, String> {
         // If somebody concatenated lists of single files, no part has a path. All of them are then parsed as one list, so that
         // the error is about the line with which the second list begins.
@@ -577,7 +579,7 @@ mod tests {
         assert_eq!(paths(&part(r#""x y\u{7f}""#, SUM)).unwrap(), ["x y\u{7f}"]);
         let nameless = list(&format!("{SUM}  8  f32[2]  w/data\n"));
         assert_eq!(paths(&nameless).unwrap(), [""; 0]);
-        // No file of the list is passed over.
+        // A part without a valid path is an error, so that no file of the list is left unchecked.
         for odd in [&nameless, &part(r#""\x{ff}""#, SUM), &part(r#""a"b"#, SUM), &part("", SUM)] {
             let error = paths(&format!("{a}{odd}")).unwrap_err();
             assert!(error.contains("begin in line 4 "), "{odd}: {error}");

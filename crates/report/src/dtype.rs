@@ -1,4 +1,4 @@
-//! Names of dtypes as users write them.
+//! The names by which users may call dtypes in options and policies, and their names in zTensor.
 
 use zten::DType;
 

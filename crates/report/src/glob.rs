@@ -3,10 +3,10 @@
 use zten::escape;
 
 /// A pattern of names. `*` matches any characters, including dots and slashes; `?` matches one character; `[a-z]` matches one
-/// character of a set, and `[!a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches, and `{0..3}`
-/// a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash matches itself, as
-/// does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers. `\u{202e}` is the character with
-/// this code in hexadecimal, as names with hidden characters are printed.
+/// character of a set, and `[!a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches, and
+/// `{0..3}` a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash
+/// matches itself, as does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers. `\u{202e}`
+/// is the character with this code in hexadecimal, as names with hidden characters are printed.
 ///
 /// ```
 /// let glob = zten_report::glob::Glob::new("layers.{0..3,31}.*.weight");
@@ -46,8 +46,8 @@ impl Token {
         }
     }
 
-    /// Parses a set of characters. `rest` is the text of the pattern after the opening bracket. Returns the set and the text after its
-    /// closing bracket, or `None` if the set is not closed. A closing bracket as the first character of the set matches itself.
+    /// Parses a set of characters. `rest` is the text of the pattern after the opening bracket. Returns the set and the text after
+    /// its closing bracket, or `None` if the set is not closed. A closing bracket as the first character of the set matches itself.
     fn set(rest: &str) -> Option<(Self, &str)> {
         let (rest, negated) = match rest.strip_prefix(['!', '^']) {
             Some(rest) => (rest, true),
@@ -152,8 +152,8 @@ struct Active {
 }
 
 impl Active {
-    /// Adds token `at` of the pattern `all` in step `step`, unless the token was added in this step before. If a match can go on from
-    /// this token without a character, as it can from a star or a brace, adds the tokens that follow, too.
+    /// Adds token `at` of the pattern `all` in step `step`, unless the token was added in this step before. If a match can go on
+    /// from this token without a character, as it can from a star or a brace, adds the tokens that follow, too.
     fn add(&mut self, at: usize, all: &[Token], step: usize) {
         self.rest.push(at);
         while let Some(at) = self.rest.pop() {
@@ -243,8 +243,8 @@ impl Glob {
             Active { steps: steps(), ..Active::default() },
             Active { steps: steps(), ..Active::default() },
         );
-        // The numbers whose first digits have been read: the index of the token, and the value of these digits. A value has at most
-        // 20 digits, so at most 20 numbers of a token are read at a time.
+        // The numbers of which only the first digits have been read: the index of the token, and the value of these digits. A value
+        // has at most 20 digits, so at most 20 numbers of a token are in the list at a time.
         let (mut begun, mut longer) = (Vec::<(usize, u64)>::new(), Vec::new());
         now.add(0, all, 1);
         for (step, own) in (1..).zip(name.chars()) {
@@ -416,7 +416,8 @@ mod tests {
         let begun = Instant::now();
         assert!(!Glob::new(&pattern).matches(&name));
         assert!(Glob::new(&"[".repeat(1 << 20)).matches(&"[".repeat(1 << 20)));
-        // Alternatives in alternatives, and numbers that begin at every digit.
+        // Patterns with many alternatives, with alternatives inside of alternatives, and with numbers that may begin at every
+        // digit.
         assert!(!Glob::new(&"{a,aa}".repeat(2_000)).matches(&"b".repeat(4_000)));
         assert!(Glob::new(&"{a,aa}".repeat(1_000)).matches(&"a".repeat(1_500)));
         assert!(Glob::new(&format!("{}{}", "{".repeat(20_000), ",}".repeat(20_000))).matches(""));

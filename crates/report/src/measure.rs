@@ -38,15 +38,17 @@ impl Measured {
     }
 }
 
-/// The statistics of the stored elements of an object. If the object is sparse, also the number of zeros that it implies without storing
-/// them.
+/// The statistics of the stored elements of an object. If the object is sparse, also the number of zeros that it implies without
+/// storing them.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// The type of the elements. It decides in how many digits an element is printed: the fewest that identify the element in this type.
+    /// The type of the elements. It decides in how many digits an element is printed: the fewest that identify the element in this
+    /// type.
     pub kind: NumberKind,
     /// The statistics of the stored elements.
     pub statistics: Statistics,
-    /// The number of implied zeros of a sparse object, or `None` for a dense object, or if the number exceeds a `u64`.
+    /// The number of zeros that a sparse object implies without storing them. `None` for an object that is not sparse, and if the
+    /// number of elements of the object exceeds 64 bits.
     pub implied: Option<u64>,
     /// Whether the object is sparse.
     pub is_sparse: bool,
@@ -65,7 +67,8 @@ pub fn dtype(object: &Tensor<'_>) -> String {
 pub struct Total {
     /// The name of the dtype.
     pub dtype: String,
-    /// The type of the elements. It decides in how many digits an element is printed: the fewest that identify the element in this type.
+    /// The type of the elements. It decides in how many digits an element is printed: the fewest that identify the element in this
+    /// type.
     pub kind: NumberKind,
     /// The number of tensors of this dtype.
     pub tensors: u64,
@@ -73,8 +76,8 @@ pub struct Total {
     pub statistics: Statistics,
 }
 
-/// Returns, for each dtype, the statistics of all tensors in `found` that have this dtype and have statistics. The dtype with the most
-/// elements comes first.
+/// Returns, for each dtype, the statistics of all tensors in `found` that have this dtype and have statistics. The dtype with the
+/// most elements comes first.
 pub fn totals(found: &[(Tensor<'_>, Measured)]) -> Vec<Total> {
     let mut totals: BTreeMap<String, Total> = BTreeMap::new();
     for (object, found) in found {
@@ -91,8 +94,8 @@ pub fn totals(found: &[(Tensor<'_>, Measured)]) -> Vec<Total> {
     totals
 }
 
-/// Reads and verifies `object`, and computes the statistics of its elements, dequantized if the object is quantized. Returns the reason
-/// instead if the elements cannot be read as numbers.
+/// Reads and verifies `object`, and computes the statistics of its elements, dequantized if the object is quantized. Returns the
+/// reason instead if the elements cannot be read as numbers.
 ///
 /// # Errors
 /// The content of `object` breaks a rule, or cannot be read.
@@ -159,7 +162,8 @@ struct DescribedTotal {
     statistics: Statistics,
 }
 
-/// Returns the JSON document with the statistics `found` of the tensors of the file called `file`. `docs/json.md` describes its keys.
+/// Returns the JSON document with the statistics `found` of the tensors of the file called `file`. `docs/json.md` describes its
+/// keys.
 pub fn document<'a>(file: &'a str, found: &'a [(Tensor<'a>, Measured)]) -> impl Serialize + 'a {
     let totals = totals(found);
     let objects = List(|| found.iter().map(|(object, found)| described(object, *found)));

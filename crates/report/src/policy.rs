@@ -24,7 +24,7 @@ use crate::size::{self, human};
 use crate::stores::Role;
 use crate::totals::dtype_name;
 
-/// The largest length of a policy in bytes.
+/// The largest length in bytes of the file of a policy.
 const MOST: u64 = 1 << 20;
 
 /// The ids of the rules about the values of elements. A policy may tolerate them, because a file that breaks such a rule has
@@ -35,8 +35,8 @@ const VALUE_RULES: [&str; 5] =
 /// The names of the digest algorithms that a policy may require. CRC-32C is not listed, because it detects accidental changes only.
 const DIGESTS: [&str; 2] = ["sha256", "xxh3"];
 
-/// The requirements of a caller beyond the rules of the file formats, as the TOML file states them that `docs/policy.md` describes. A key
-/// that the file does not have requires nothing.
+/// The requirements of a caller beyond the rules of the file formats, as the TOML file states them that `docs/policy.md` describes.
+/// A key that the file does not have requires nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Policy {
@@ -60,7 +60,8 @@ pub struct Policy {
     /// The accepted digest algorithms. Each component must have a digest by one of them.
     #[serde(deserialize_with = "digests")]
     require_digests: Option<Vec<String>>,
-    /// True if each file must be in a store, such as the cache of the Hugging Face hub, that names the file by the digest of its content.
+    /// True if each file must be in a store, such as the cache of the Hugging Face hub, that names the file by the digest of its
+    /// content.
     require_store_digest: bool,
     /// True if no component may be compressed.
     forbid_compression: bool,
@@ -98,7 +99,7 @@ impl<'de> Deserialize<'de> for Size {
                 size::parse(value).map(Size).map_err(E::custom)
             }
         }
-        // In the message to a worker the size is a plain number.
+        // A policy is sent to a worker process in a binary format, in which a size is always a number and never a text.
         if deserializer.is_human_readable() {
             deserializer.deserialize_any(Spelled)
         } else {
@@ -131,7 +132,7 @@ fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), 
 fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
     let named = zten::formats::rules::rows().filter_map(|row| row.id().strip_prefix("format-"));
-    // An index has the name of the format of its files.
+    // The name of the format of an index begins with the format of the files that it names, as in `torch-index`.
     let read = Format::ALL.iter().map(|format| format.name()).chain(["torch-index"]);
     let others =
         read.chain(named.filter(|name| *name != "unknown")).chain(KINDS).map(str::to_owned);
@@ -139,8 +140,8 @@ fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     names(deserializer, |name| check_known("format", name, &known))
 }
 
-/// Deserializes a list of dtypes and of block types of GGUF, in upper or lower case. A dtype may also have a name of another program,
-/// such as `bfloat16`: the result has its name in zTensor. Names of NumPy types that zten does not interpret are kept.
+/// Deserializes a list of dtypes and of block types of GGUF, in upper or lower case. A dtype may also have a name of another
+/// program, such as `bfloat16`: the result has its name in zTensor. Names of NumPy types that zten does not interpret are kept.
 fn dtypes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let plain = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
     let known: Vec<_> = plain.chain(Block::names()).collect();
@@ -167,8 +168,8 @@ fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     names(deserializer, |name| check_known("digest algorithm", name, &DIGESTS))
 }
 
-/// Deserializes a list of names of Python classes, each a module, a dot, and the name of a class in this module. All parts between dots
-/// must be plain identifiers of ASCII characters.
+/// Deserializes a list of names of Python classes, each a module, a dot, and the name of a class in this module. All parts between
+/// dots must be plain identifiers of ASCII characters.
 fn globals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let is_word = |word: &str| {
         word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
@@ -223,8 +224,8 @@ fn check_known_rule(name: &str) -> Result<(), String> {
 /// Reads the policy in the TOML file at `path`.
 ///
 /// # Errors
-/// The file cannot be read, is longer than 1 MiB, or is not a valid policy. The message about invalid TOML or an invalid value names the
-/// line.
+/// The file cannot be read, is longer than 1 MiB, or is not a valid policy. The message about invalid TOML or an invalid value
+/// names the line.
 pub fn read(path: impl AsRef<Path>) -> Result<Box<Policy>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -276,8 +277,8 @@ impl Policy {
         self.allow_globals.is_some()
     }
 
-    /// Returns whether the policy names every class and function that the pickles of a file import. `findings` are the findings about
-    /// the file: those by the rule `torch-global` have the names. Returns false for a policy without such a list of names.
+    /// Returns whether the policy names every class and function that the pickles of a file import. `findings` are the findings
+    /// about the file: those by the rule `torch-global` have the names. Returns false for a policy without such a list of names.
     pub fn allows_all_globals(&self, findings: &[zten::manifest::Finding]) -> bool {
         // Other findings have names, too: `torch-left-out` has those of the values that are left out.
         let imports = findings.iter().filter(|finding| finding.error().rule() == Some(GLOBAL));
@@ -293,16 +294,16 @@ impl Policy {
         row.is_some_and(|row| tolerated.iter().any(|id| id == row.id()))
     }
 
-    /// Returns whether the policy requires that the content of each file was compared with the digest by which a store names the file.
-    /// [`check_store`](Self::check_store) checks this requirement.
+    /// Returns whether the policy requires that the content of each file was compared with the digest by which a store names the
+    /// file. [`check_store`](Self::check_store) checks this requirement.
     pub fn requires_store_digest(&self) -> bool {
         self.require_store_digest
     }
 
-    /// Checks whether a file with this `role` in a store of downloaded models was compared with a digest, and returns the violation if
-    /// the policy requires that and it was not. The caller has compared the content of blobs, and the blobs that a manifest lists.
-    /// `holds_no_tensors` is true for a file of a kind that holds no tensors, such as text: a record of the store that is of such a kind
-    /// needs no digest.
+    /// Checks whether a file with this `role` in a store of downloaded models was compared with a digest, and returns the violation
+    /// if the policy requires that and it was not. The caller has compared the content of blobs, and the blobs that a manifest
+    /// lists. `holds_no_tensors` is true for a file of a kind that holds no tensors, such as text: a record of the store that is of
+    /// such a kind needs no digest.
     pub fn check_store(&self, role: &Role, holds_no_tensors: bool) -> Option<Finding> {
         let sentence = match role {
             _ if !self.require_store_digest => return None,
@@ -325,8 +326,9 @@ impl Policy {
         self.deny.iter().flatten().any(|denied| denied == id)
     }
 
-    /// Returns whether the policy allows files of `format` and, for zTensor, `generation`. An index, which names other files and holds
-    /// no tensors itself, is allowed if the format of these files is allowed, and the policy does not forbid indices of this format.
+    /// Returns whether the policy allows files of `format` and, for zTensor, `generation`. An index, which names other files and
+    /// holds no tensors itself, is allowed if the format of these files is allowed, and the policy does not forbid indices of this
+    /// format.
     fn allows_format(&self, format: &str, generation: Option<Generation>) -> bool {
         let own = generation.map(|own| format!("{format}-{}", own.as_str()));
         let named = format.strip_suffix("-index");
@@ -341,8 +343,8 @@ impl Policy {
             && !self.forbid_formats.as_ref().is_some_and(forbidden)
     }
 
-    /// Checks a file against the requirements of the policy. `manifest` is the valid manifest of the file, and `length` the size of the
-    /// file in bytes.
+    /// Checks a file against the requirements of the policy. `manifest` is the valid manifest of the file, and `length` the size of
+    /// the file in bytes.
     ///
     /// # Errors
     /// The file violates a requirement. The error has the first violation, and the other tensors with a violation.
@@ -372,8 +374,8 @@ impl Policy {
         Err(Box::new(Violations { finding, others }))
     }
 
-    /// Returns the first violation that concerns the file as a whole: its format, its size and that of its shards, the number of tensors,
-    /// and their size after decoding. If the size of a shard is the violation, also returns the name of this shard.
+    /// Returns the first violation that concerns the file as a whole: its format, its size and that of its shards, the number of
+    /// tensors, and their size after decoding. If the size of a shard is the violation, also returns the name of this shard.
     fn violation_of_file<'a, B: AsRef<[u8]>>(
         &self,
         manifest: &'a Manifest<B>,
@@ -456,10 +458,10 @@ impl Policy {
         Some((&DIGEST, format!("expected a digest by {required}, found {found}")))
     }
 
-    /// Checks a file of `length` bytes that zten does not read because of `finding`: something that is not supported, or a limit that is
-    /// exceeded. Returns the finding about a violation of the policy, which replaces `finding`. Checks the format and the length of the
-    /// file. Numbers that are not known, such as the number of tensors, violate each maximum that the policy has for them. Returns
-    /// `None` for other findings.
+    /// Checks a file of `length` bytes that zten does not read because of `finding`: something that is not supported, or a limit
+    /// that is exceeded. Returns the finding about a violation of the policy, which replaces `finding`. Checks the format and the
+    /// length of the file. Numbers that are not known, such as the number of tensors, violate each maximum that the policy has for
+    /// them. Returns `None` for other findings.
     pub fn check_unread(&self, finding: &Finding, length: u64) -> Option<Finding> {
         if !matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit) {
             return None;
@@ -489,8 +491,8 @@ impl Policy {
         Some(violated)
     }
 
-    /// Checks a file of `length` bytes that holds no tensors, such as a text. `kind` is the name of this kind of file. Returns the finding
-    /// that the policy forbids the kind, or that the file is too long.
+    /// Checks a file of `length` bytes that holds no tensors, such as a text. `kind` is the name of this kind of file. Returns the
+    /// finding that the policy forbids the kind, or that the file is too long.
     pub fn check_other(&self, kind: &'static str, length: u64) -> Option<Finding> {
         let is_forbidden = self.forbid_formats.iter().flatten().any(|name| name == kind);
         let forbidden = || {
@@ -527,9 +529,9 @@ fn is_numpy_name(name: &str) -> bool {
     name.starts_with(['<', '>', '|', '['])
 }
 
-/// Returns the name of a type of NumPy that zten does not interpret, if the elements of `component` have such a type and the file is
-/// not a zTensor file. No other unknown name is compared with the allowed dtypes: a file could give an unknown type the name of an
-/// allowed dtype.
+/// Returns the name of a type of NumPy that zten does not interpret, if the elements of `component` have such a type and the file
+/// is not a zTensor file. No other unknown name is compared with the allowed dtypes: a file could give an unknown type the name of
+/// an allowed dtype.
 fn numpy_name<'a>(component: &Component<'a>) -> Option<&'a str> {
     let name = Some(component.type_name()).filter(|name| is_numpy_name(name));
     name.filter(|_| component.generation().is_none())

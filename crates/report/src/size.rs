@@ -10,7 +10,7 @@ pub fn human(bytes: u64) -> String {
     let mut bits = 0;
     for name in UNITS {
         bits += 10;
-        // The number in tenths of the unit, rounded.
+        // The size in tenths of this unit, rounded to the nearest.
         let tenths = (u128::from(bytes) * 10 + (1 << (bits - 1))) >> bits;
         let tenths = u64::try_from(tenths).unwrap_or(u64::MAX);
         let (whole, tenth) = (tenths / 10, tenths % 10);
@@ -26,8 +26,8 @@ pub fn human(bytes: u64) -> String {
     text
 }
 
-/// The units of sizes that [`parse`] accepts, in upper case, each with its number of bytes. A unit of a single letter is binary, because
-/// limits and memory usually are powers of two.
+/// The units of sizes that [`parse`] accepts, in upper case, each with its number of bytes. A unit of a single letter is binary,
+/// because limits and memory usually are powers of two.
 const UNITS: [(&str, u64); 14] = [
     ("", 1),
     ("B", 1),
@@ -45,8 +45,8 @@ const UNITS: [(&str, u64); 14] = [
     ("TIB", 1 << 40),
 ];
 
-/// Parses a size: a whole number with an optional unit in upper or lower case. `5GB` is 5,000,000,000 bytes, and `8GiB` and `8G` are 8
-/// times 2^30 bytes.
+/// Parses a size: a whole number with an optional unit in upper or lower case. `5GB` is 5,000,000,000 bytes, and `8GiB` and `8G`
+/// are 8 times 2^30 bytes.
 ///
 /// # Errors
 /// `text` has another form, or the number of bytes exceeds 64 bits. The sentence says what is expected.

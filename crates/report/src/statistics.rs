@@ -5,8 +5,8 @@ use zten::num::u64_from_usize;
 
 use zten::json;
 
-/// The number of elements that are processed at a time. They fit the first-level cache of a processor, which matters because they are
-/// read twice: for their mean, and for their distances from it.
+/// The number of elements that are processed at a time. They fit the first-level cache of a processor, which matters because they
+/// are read twice: for their mean, and for their distances from it.
 const PIECE: usize = 1 << 11;
 /// The number of partial sums that are kept side by side, so that the processor can add with vector instructions.
 const LANES: usize = 8;
@@ -26,17 +26,17 @@ fn outermost<T: Number>(numbers: &[T], first: T, precedes: fn(&T, &T) -> bool) -
 /// The statistics of a set of elements: counts of all elements, and the extremes, mean and standard deviation of the finite ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// The number of elements.
+    /// The number of all elements, finite or not.
     pub count: u64,
-    /// The number of zeros.
+    /// The number of elements that are 0, of either sign.
     pub zeros: u64,
-    /// The number of NaNs.
+    /// The number of elements that are NaN.
     pub nan: u64,
-    /// The number of infinities.
+    /// The number of elements that are positive or negative infinity.
     pub infinities: u64,
-    /// The smallest finite element.
+    /// The smallest finite element, or `None` if no element is finite.
     pub min: Option<f64>,
-    /// The largest finite element.
+    /// The largest finite element, or `None` if no element is finite.
     pub max: Option<f64>,
     mean: f64,
     /// The sum, over the finite elements, of the squares of their distances from `mean`.
@@ -50,8 +50,8 @@ impl Statistics {
         Self { count, zeros: count, min: zero, max: zero, ..Self::default() }
     }
 
-    /// Adds the elements `numbers`. The mean of each piece of 2,048 elements is computed first, and then their distances from this mean,
-    /// so that large numbers with small differences do not lose precision.
+    /// Adds the elements `numbers`. The mean of each piece of 2,048 elements is computed first, and then their distances from this
+    /// mean, so that large numbers with small differences do not lose precision.
     pub fn add<T: Number>(&mut self, numbers: &[T]) {
         for piece in numbers.chunks(PIECE) {
             self.merge(&Self::of_finite(piece).unwrap_or_else(|| Self::of_any(piece)));
@@ -60,14 +60,15 @@ impl Statistics {
 
     /// Returns the statistics of `numbers`, or `None` if one of the numbers or their sum is not finite, or there are no numbers.
     ///
-    /// Nearly all pieces are finite. So this function counts and compares without a branch for each number, in several lanes that the
-    /// compiler turns into vector instructions, and leaves other pieces to [`of_any`](Self::of_any).
+    /// Nearly all pieces are finite. So this function counts and compares without a branch for each number, in several lanes that
+    /// the compiler turns into vector instructions, and leaves other pieces to [`of_any`](Self::of_any).
     fn of_finite<T: Number>(numbers: &[T]) -> Option<Self> {
         let (lanes, rest) = numbers.as_chunks::<LANES>();
         let first = *numbers.first()?;
         let (mut min, mut max) = ([first; LANES], [first; LANES]);
         let (mut sums, mut zeros) = ([0.0_f64; LANES], [0_u32; LANES]);
-        // The extremes have a loop of their own: in one loop with the sums, the compiler moves lanes about, which takes 2.4 times as long.
+        // The extremes have a loop of their own: in one loop with the sums, the compiler moves lanes about, which takes 2.4 times
+        // as long.
         for numbers in lanes {
             for (min, number) in min.iter_mut().zip(numbers) {
                 *min = if number < min { *number } else { *min };
@@ -155,7 +156,7 @@ impl Statistics {
         }
     }
 
-    /// Returns the number of finite elements.
+    /// Returns the number of elements that are neither NaN nor infinite.
     pub fn finite(&self) -> u64 {
         self.count.saturating_sub(self.nan).saturating_sub(self.infinities)
     }
@@ -165,8 +166,8 @@ impl Statistics {
         Some(self.mean).filter(|mean| self.finite() > 0 && mean.is_finite())
     }
 
-    /// Returns the population standard deviation of the finite elements, or `None` if there are no finite elements or the sum of the
-    /// squares overflows.
+    /// Returns the population standard deviation of the finite elements, or `None` if there are no finite elements or the sum of
+    /// the squares overflows.
     pub fn deviation(&self) -> Option<f64> {
         let deviation = (self.squares / to_f64(self.finite())).sqrt();
         Some(deviation).filter(|deviation| deviation.is_finite())

@@ -24,11 +24,11 @@ pub use manifest::{MANIFEST, Manifest, check_blobs};
 pub const BLOBS: &str = "blobs";
 /// The name of the folder, within the folder of a repository in a hub's cache, that has a folder for each downloaded revision.
 pub const SNAPSHOTS: &str = "snapshots";
-/// The name of the folder, within the folder of a repository in a hub's cache, that has a file for each branch or tag. The content of the
-/// file is the commit that was downloaded.
+/// The name of the folder, within the folder of a repository in a hub's cache, that has a file for each branch or tag. The content
+/// of the file is the commit that was downloaded.
 pub const REFS: &str = "refs";
-/// The name of the folder, within the folder of a repository in a hub's cache, that has an empty file for each file that a program asked
-/// for and the hub does not have.
+/// The name of the folder, within the folder of a repository in a hub's cache, that has an empty file for each file that a program
+/// asked for and the hub does not have.
 pub const NO_EXIST: &str = ".no_exist";
 /// The name of the folder at the top of a hub's cache that has an empty lock file for each download that was ever begun.
 pub const LOCKS: &str = ".locks";
@@ -42,22 +42,24 @@ pub const MANIFEST_DEPTH: usize = 3;
 /// The digest by which a store names a blob, or the digest that was computed from the content of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlobDigest {
-    /// The SHA-256 of the content.
+    /// The SHA-256 of the content of the blob.
     Sha256(Sha256),
-    /// A SHA-1. The hub names a small file by the SHA-1 that git computes: of `blob`, a space, the length in decimal, a zero byte, and the
-    /// content. Some mirrors of the hub name it by the SHA-1 of the content alone.
+    /// A SHA-1. The hub names a small file by the SHA-1 that git computes: of `blob`, a space, the length in decimal, a zero byte,
+    /// and the content. Some mirrors of the hub name it by the SHA-1 of the content alone.
     Sha1([u8; 20]),
 }
 
 impl BlobDigest {
-    /// Parses `name`, the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file storage, or
-    /// 40 digits of a SHA-1 for any other file. Returns `None` for a name of another form, which some other servers give to blobs.
+    /// Parses `name`, the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file
+    /// storage, or 40 digits of a SHA-1 for any other file. Returns `None` for a name of another form, which some other servers
+    /// give to blobs.
     pub fn of_hub(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?;
         parse_sha256(name).map(Self::Sha256).or_else(|| parse_hex(name).map(Self::Sha1))
     }
 
-    /// Parses `name`, the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits. Returns `None` for any other name.
+    /// Parses `name`, the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits. Returns `None` for any other
+    /// name.
     pub fn of_ollama(name: &OsStr) -> Option<Self> {
         parse_sha256(name.to_str()?.strip_prefix("sha256-")?).map(Self::Sha256)
     }
@@ -70,7 +72,7 @@ impl BlobDigest {
         }
     }
 
-    /// Returns the digest in hexadecimal digits.
+    /// Returns the digest as text: two hexadecimal digits in lower case for each byte.
     fn hex(&self) -> String {
         match self {
             Self::Sha256(sum) => hex_digits(sum),
@@ -78,8 +80,8 @@ impl BlobDigest {
         }
     }
 
-    /// Compares this digest, which the name of a blob states, with `found`, the digest that was computed from the content of the blob.
-    /// Returns the finding if they differ.
+    /// Compares this digest, which the name of a blob states, with `found`, the digest that was computed from the content of the
+    /// blob. Returns the finding if they differ.
     pub fn compare(&self, found: &Self) -> Option<Finding> {
         if self == found {
             return None;
@@ -109,17 +111,19 @@ pub enum Role {
     Record,
 }
 
-/// A kind of folder in a store.
+/// A kind of folder in a store of downloaded models, which decides what the names of its files mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folder {
-    /// The blobs of a repository in a hub's cache.
+    /// The folder [`BLOBS`] of a repository in a cache of the Hugging Face hub.
     HubBlobs,
-    /// A folder in which a hub's cache records its own state, or a folder inside of one: [`REFS`] and [`NO_EXIST`] of a repository, and
-    /// [`LOCKS`]. [`Folder::of`] does not recognize [`LOCKS`], because only a walk through the cache can tell it from other folders.
+    /// A folder in which a hub's cache records its own state, or a folder inside of one: [`REFS`] and [`NO_EXIST`] of a repository,
+    /// and [`LOCKS`]. [`Folder::of`] does not recognize [`LOCKS`], because only a walk through the cache can tell it from other
+    /// folders.
     HubRecords,
-    /// The blobs of an Ollama store.
+    /// The folder [`BLOBS`] of a store of Ollama.
     OllamaBlobs,
-    /// The folder [`MANIFESTS`] of an Ollama store (0), or a folder inside of it. The number is the number of levels below [`MANIFESTS`].
+    /// The folder [`MANIFESTS`] of an Ollama store (0), or a folder inside of it. The number is the number of levels below
+    /// [`MANIFESTS`].
     OllamaManifests(usize),
 }
 
@@ -159,7 +163,7 @@ impl Folder {
             None => Role::Outside,
         };
         match self {
-            // The client in Rust, and the one in Python until 2023, keep their locks here.
+            // The hub's client in Rust, and its client in Python until 2023, keep lock files beside the blobs.
             Self::HubBlobs if name.as_encoded_bytes().ends_with(b".lock") => Role::Record,
             Self::HubBlobs => blob(BlobDigest::of_hub(name), is_unfinished_of_hub),
             Self::OllamaBlobs => blob(BlobDigest::of_ollama(name), is_unfinished_of_ollama),
@@ -171,16 +175,17 @@ impl Folder {
     }
 }
 
-/// Returns the role in a store of the file at `path`, and the canonical path of the file. If `path` is a link in a snapshot of a hub's
-/// cache, this is the path of the blob. Returns `None` unless the file is a blob whose name states its digest, or a manifest of Ollama.
+/// Returns the role in a store of the file at `path`, and the canonical path of the file. If `path` is a link in a snapshot of a
+/// hub's cache, this is the path of the blob. Returns `None` unless the file is a blob whose name states its digest, or a manifest
+/// of Ollama.
 pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
     let real = fs::canonicalize(path).ok()?;
     let role = Folder::of(real.parent()?)?.role(real.file_name()?);
     matches!(role, Role::Blob(_) | Role::Manifest).then_some((role, real))
 }
 
-/// Returns whether `name` is the name of a file that programs keep at the top of a hub's cache: a mark that tells backup programs to skip
-/// the cache, and the versions of the cache of transformers and of diffusers.
+/// Returns whether `name` is the name of a file that programs keep at the top of a hub's cache: a mark that tells backup programs
+/// to skip the cache, and the versions of the cache of transformers and of diffusers.
 pub fn is_record_of_cache(name: &OsStr) -> bool {
     ["CACHEDIR.TAG", "version.txt", "version_diffusers_cache.txt"].iter().any(|own| name == *own)
 }
@@ -190,8 +195,8 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// The suffixes of blobs in a cache of the hub whose download has not ended. The clients in Python and JavaScript write the first one, the
-/// client in Rust the second, and llama.cpp the third.
+/// The suffixes of blobs in a cache of the hub whose download has not ended. The clients in Python and JavaScript write the first
+/// one, the client in Rust the second, and llama.cpp the third.
 const UNFINISHED_SUFFIXES: [&str; 3] = [".incomplete", ".part", ".downloadInProgress"];
 
 /// Returns whether `name` has a suffix that marks a blob in a cache of the hub whose download has not ended.
@@ -201,8 +206,8 @@ fn is_unfinished_of_hub(name: &OsStr) -> bool {
 }
 
 /// Returns whether `name` is the name of a blob in a store of Ollama that is not complete. A download has the name
-/// `sha256-DIGEST-partial` or `sha256-DIGEST-partial-NUMBER`. A blob of a model that is being created has the name `sha256-NUMBER`, with
-/// at most ten digits.
+/// `sha256-DIGEST-partial` or `sha256-DIGEST-partial-NUMBER`. A blob of a model that is being created has the name `sha256-NUMBER`,
+/// with at most ten digits.
 fn is_unfinished_of_ollama(name: &OsStr) -> bool {
     let is_number =
         |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
@@ -215,8 +220,8 @@ fn is_unfinished_of_ollama(name: &OsStr) -> bool {
     is_of_download || rest.len() <= 10 && is_number(rest)
 }
 
-/// Returns the finding about a blob whose download or creation has not ended. The verdict is "unsupported" and not "invalid", because the
-/// bytes may be the beginning of a valid file.
+/// Returns the finding about a blob whose download or creation has not ended. The verdict is "unsupported" and not "invalid",
+/// because the bytes may be the beginning of a valid file.
 pub fn unfinished() -> Finding {
     let verdict = Verdict::Unsupported;
     Finding { verdict, ..finding(&UNFINISHED, UNFINISHED.broken().to_owned()) }
@@ -224,12 +229,13 @@ pub fn unfinished() -> Finding {
 
 /// Returns the finding that a manifest of `length` bytes is too long.
 pub fn too_long(length: u64) -> Finding {
-    let sentence =
-        format!("the manifest of {length} bytes exceeds the maximum of {MANIFEST} bytes");
+    let sentence = format!(
+        "the manifest of Ollama has {length} bytes, which exceeds the maximum of {MANIFEST} bytes"
+    );
     finding(&MANIFEST_FORM, sentence)
 }
 
-/// Returns the finding that a file breaks the rule `row`.
+/// Returns the finding that a file breaks the rule `row`. `sentence` is its message.
 fn finding(row: &'static Row, sentence: String) -> Finding {
     let mut finding = Finding::new(Verdict::Invalid, sentence);
     finding.row = Some(row);
@@ -246,7 +252,7 @@ macro_rules! rows {
             scope: Scope::Other("all, in a store"),
             advice: $advice,
         });)+
-        /// All rules of stores.
+        /// The rules about files in stores of downloaded models.
         pub static ROWS: &[&Row] = &[$(&$name),+];
     };
 }

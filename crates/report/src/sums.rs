@@ -11,7 +11,7 @@ use zten::{Component, Error, ErrorKind, Tensor, verify::Verifier, view::Normaliz
 
 use crate::digests::{self, DigestLine, HEADER};
 
-/// The length and the digest of one component.
+/// The decoded length and the digest of one component of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     /// The number of bytes of the component after decoding, or `None` if it is not known.
@@ -25,12 +25,13 @@ pub struct Sum {
 pub enum Of {
     /// The decoded bytes, in which elements are little-endian.
     Bytes,
-    /// The bytes after [`Normalization::content`], which are equal for equal content: for example, indices of any width become `u64`.
+    /// The bytes after [`Normalization::content`], which are equal for equal content: for example, indices of any width become
+    /// `u64`.
     Content,
 }
 
-/// Returns whether `error` says that an object has a dtype, encoding or layout that zten does not know, or that a rule of another format
-/// than zTensor makes the object unread. Such an object does not make its file invalid.
+/// Returns whether `error` says that an object has a dtype, encoding or layout that zten does not know, or that a rule of another
+/// format than zTensor makes the object unread. Such an object does not make its file invalid.
 pub fn is_unknown(error: &Error) -> bool {
     let unknown = [Unsupported::Dtype, Unsupported::Encoding, Unsupported::Layout];
     let is_of_other_format = |row: &Row| rules::rows().any(|own| own.id() == row.id());
@@ -38,8 +39,8 @@ pub fn is_unknown(error: &Error) -> bool {
         || matches!(error.kind(), ErrorKind::Unsupported(row) if is_of_other_format(row))
 }
 
-/// Reads and verifies the components of `object`, and returns the length and digest of each, in the order of the manifest. `of` says
-/// which form of the bytes the digest is of. The length counts the decoded bytes in either form.
+/// Reads and verifies the components of `object`, and returns the length and digest of each, in the order of the manifest. `of`
+/// says which form of the bytes the digest is of. The length counts the decoded bytes in either form.
 pub fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>, Error> {
     let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
     verifier.object(object, |component, chunk| {
@@ -65,16 +66,16 @@ pub fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<S
     Ok(hashers.into_iter().map(sum).collect())
 }
 
-/// Pairs each component of `object` with its length and digest, and sorts the pairs by the roles of the components, in byte order. `sums`
-/// has the length and digest of each component, in the order of the manifest.
+/// Pairs each component of `object` with its length and digest, and sorts the pairs by the roles of the components, in byte order.
+/// `sums` has the length and digest of each component, in the order of the manifest.
 pub fn sorted<'a>(object: &Tensor<'a>, sums: &[Sum]) -> Vec<(Component<'a>, Sum)> {
     let mut components: Vec<_> = object.components().zip(sums.iter().copied()).collect();
     components.sort_by_key(|(component, _)| component.role());
     components
 }
 
-/// Returns the entries of the components of `object` for a list of digests, sorted by the roles of the components. `sums` has the length
-/// and digest of each component, in the order of the manifest.
+/// Returns the entries of the components of `object` for a list of digests, sorted by the roles of the components. `sums` has the
+/// length and digest of each component, in the order of the manifest.
 pub fn entries<'a>(object: &Tensor<'a>, sums: &[Sum]) -> impl Iterator<Item = DigestLine<'a>> {
     let object = *object;
     sorted(&object, sums).into_iter().map(move |(component, sum)| DigestLine {

@@ -12,15 +12,15 @@ const WORD: usize = 24;
 /// The largest width of a shape in output, in columns of a terminal.
 const SHAPE: usize = 40;
 
-/// Returns `word`, the name of a type or layout, shortened to 24 columns. If zten does not know the name (`known` is false), a question
-/// mark follows.
+/// Returns `word`, the name of a type or layout, shortened to 24 columns. If zten does not know the name (`known` is false), a
+/// question mark follows.
 pub fn word(word: &str, known: bool) -> String {
     let mark = if known { "" } else { "?" };
     format!("{}{mark}", escape::word(word, WORD))
 }
 
-/// Returns the name of the type `element`. A question mark follows the name of an unknown type, and then, in parentheses, the name of the
-/// type in which its elements are stored, if that is known.
+/// Returns the name of the type `element`. A question mark follows the name of an unknown type, and then, in parentheses, the name
+/// of the type in which its elements are stored, if that is known.
 pub fn element(element: ElementType<'_>) -> String {
     match element {
         ElementType::UnknownLogical(name, storage) => {
@@ -44,8 +44,8 @@ pub fn format(object: &Tensor<'_>) -> String {
     word(object.layout_name(), is_known(object))
 }
 
-/// Returns the name of the type of the elements of `component`: of the block type if the tensor has blocks of GGUF, and otherwise of the
-/// dtype.
+/// Returns the name of the type of the elements of `component`: of the block type if the tensor has blocks of GGUF, and otherwise
+/// of the dtype.
 pub fn elements(component: &Component<'_>) -> String {
     match Block::of(&component.tensor()) {
         Some(block) => block.name.to_owned(),
@@ -53,8 +53,9 @@ pub fn elements(component: &Component<'_>) -> String {
     }
 }
 
-/// Returns the text that describes the type of `object` in one word or phrase: the type of its elements if `data` is its only component;
-/// the bits and group size if several tensors store it as a quantized tensor by a convention; and the name of the layout otherwise.
+/// Returns the text that describes the type of `object` in one word or phrase: the type of its elements if `data` is its only
+/// component; the bits and group size if several tensors store it as a quantized tensor by a convention; and the name of the layout
+/// otherwise.
 pub fn kind(object: &Tensor<'_>) -> String {
     let mut components = object.components();
     match (components.next(), components.next()) {

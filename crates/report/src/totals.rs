@@ -17,7 +17,7 @@ use crate::size::human;
 pub struct Totals {
     /// The number of components that were added.
     pub components: u64,
-    /// The number of bytes that the components take in the file.
+    /// The number of bytes that these components take in the file, before decoding.
     pub stored: u64,
     /// The number of bytes of the components after decoding, or `None` if the decoded length of a component is not known.
     pub decoded: Option<u64>,
@@ -30,8 +30,8 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Adds a component that takes `stored` bytes in the file and has `decoded` bytes after decoding. A `decoded` of `None`, for a length
-    /// that is not known, makes the sum of decoded bytes unknown, too.
+    /// Adds a component that takes `stored` bytes in the file and has `decoded` bytes after decoding. A `decoded` of `None`, for a
+    /// length that is not known, makes the sum of decoded bytes unknown, too.
     pub fn add(&mut self, stored: u64, decoded: Option<u64>) {
         self.components = self.components.saturating_add(1);
         self.stored = self.stored.saturating_add(stored);
@@ -40,14 +40,14 @@ impl Totals {
     }
 }
 
-/// The sums over all objects of a file. Their memory does not grow with the number of objects, because there are few known element types,
-/// and all unknown types are counted together.
+/// The sums over all objects of a file. Their memory does not grow with the number of objects, because there are few known element
+/// types, and all unknown types are counted together.
 #[derive(Debug)]
 pub struct FileTotals {
     objects: u64,
     /// The number of elements of all readable objects together, or `None` if the number exceeds 64 bits.
     parameters: Option<u64>,
-    /// The sums over all components.
+    /// The sums over all components of the file, whatever their types.
     pub all: Totals,
     /// The sums for each element type, by its name. The key `None` has the sums of the components of all unknown types.
     types: BTreeMap<Option<Cow<'static, str>>, Totals>,
@@ -88,8 +88,8 @@ impl FileTotals {
         self.parameters = both.and_then(|(sum, elements)| sum.checked_add(elements));
     }
 
-    /// Adds a component to the sums of the file and of its element type. `element` is the name of this type, or `None` if the type is not
-    /// known. `stored` and `decoded` are the sizes of the component in bytes.
+    /// Adds a component to the sums of the file and of its element type. `element` is the name of this type, or `None` if the type
+    /// is not known. `stored` and `decoded` are the sizes of the component in bytes.
     fn component(&mut self, element: Option<Cow<'static, str>>, stored: u64, decoded: Option<u64>) {
         self.all.add(stored, decoded);
         self.types.entry(element).or_default().add(stored, decoded);
@@ -104,8 +104,8 @@ impl FileTotals {
         types
     }
 
-    /// Returns phrases for text output, such as "8 parameters: 32 B of f32" and "4 B of u8": the number of parameters with the decoded
-    /// bytes of the first type, and then the decoded bytes of each further type.
+    /// Returns phrases for text output, such as "8 parameters: 32 B of f32" and "4 B of u8": the number of parameters with the
+    /// decoded bytes of the first type, and then the decoded bytes of each further type.
     pub fn phrases(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),
@@ -162,8 +162,8 @@ impl Serialize for FileTotals {
     }
 }
 
-/// Returns the name of the dtype of `component`, or the name of the block type if its tensor has blocks of GGUF. Returns `None` if the
-/// dtype is not known.
+/// Returns the name of the dtype of `component`, or the name of the block type if its tensor has blocks of GGUF. Returns `None` if
+/// the dtype is not known.
 pub fn dtype_name(component: &Component<'_>) -> Option<Cow<'static, str>> {
     if let Some(block) = block_name(&component.tensor()) {
         return Some(block.into());

@@ -1,4 +1,5 @@
-//! Support for Landlock: takes the rights to files, TCP ports and other processes' sockets and signals.
+//! The layer of the confinement by Landlock, which takes the rights to open files, to use TCP ports, and to reach the sockets and
+//! send signals of other processes.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus,
@@ -41,7 +42,8 @@ mod tests {
 
     use super::*;
 
-    /// Landlock denies each right without help: this test leaves out seccomp, which would deny them too.
+    /// Checks that Landlock alone denies opening, creating and removing files and using TCP ports. The test does not enable
+    /// seccomp, which would deny them, too.
     #[test]
     fn rights_are_taken() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Confines a process before it looks at the first byte of an untrusted file. The process opens its
-//! files first, or receives their descriptors over the socket that is its standard input. After [`confine`] it may read and
-//! write the open files, use memory, and exit.
+//! Confines a process before it reads the first byte of an untrusted file. The process opens its files first, or receives their
+//! descriptors over the socket that is its standard input. After the call of [`confine`], it may read and write the open files, use
+//! memory, and exit.
 //!
 //! Confinement has four layers, so that a flaw in one is caught by another:
 //!
@@ -34,26 +34,26 @@ use std::fmt;
 
 pub use seccomp::{Call, calls};
 
-/// The resources that a confined process may use. If the process already has a lower limit, the lower
-/// limit stays. `None` means no limit.
+/// The resources that a confined process may use. A limit of `None` is not set. If the process already has a lower limit on a
+/// resource, the lower limit stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of address space, in addition to the address space in use when the process is confined.
-    /// Beyond the limit, allocations fail.
+    /// The number of bytes of address space that the process may use in addition to what it uses when it is confined. Beyond this
+    /// limit, allocations fail.
     pub memory: Option<u64>,
-    /// Seconds of processor time, of all threads together. Beyond the limit, `SIGXCPU` ends the process.
+    /// The number of seconds of processor time that all threads of the process together may use. Beyond this limit, the signal
+    /// `SIGXCPU` ends the process.
     pub seconds: Option<u64>,
-    /// Largest size in bytes to which the process may write a file. Beyond the limit, `SIGXFSZ` ends
-    /// the process.
+    /// The largest size in bytes to which the process may write a file. Beyond this limit, the signal `SIGXFSZ` ends the process.
     pub file: Option<u64>,
     /// The largest number of file descriptors that the process may have open at a time.
     pub descriptors: u64,
 }
 
-/// Whether a layer of the confinement is enforced.
+/// The result of enabling one layer of the confinement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// The layer is enforced.
+    /// The kernel enforces the whole layer.
     Enforced,
     /// The kernel supports only a part of the layer, and enforces that part.
     Partly,
@@ -85,7 +85,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Checks that no layer is missing.
+    /// Checks that no layer of the confinement is missing.
     ///
     /// # Errors
     /// A text with the first missing layer and the reason. [`Layer::Partly`] is no error, because seccomp also denies the
@@ -97,7 +97,7 @@ impl Report {
         })
     }
 
-    /// Returns the layers, each with its name.
+    /// Returns all layers of the confinement, each with its name for messages.
     pub fn layers(&self) -> [(&'static str, &Layer); 4] {
         [
             ("privileges", &self.privileges),
@@ -108,9 +108,9 @@ impl Report {
     }
 }
 
-/// Confines this process for the rest of its life. Call it when all files are open and none has been
-/// read, in a program that prints no backtraces (see [`without_backtraces`]). If standard input is a
-/// terminal, it becomes `/dev/null`.
+/// Confines this process for the rest of its life, within the limits of `budget`. Call this function when all files are open and
+/// none has been read, in a program that prints no backtraces (see [`without_backtraces`]). If standard input is a terminal,
+/// `/dev/null` replaces it.
 ///
 /// `threads` starts the threads that the process will need, and returns when they run: threads cannot
 /// be started after confinement. Threads that run before this call keep their capabilities and their
@@ -120,12 +120,12 @@ impl Report {
 pub fn confine(budget: &Budget, threads: impl FnOnce()) -> Report {
     #[cfg(target_os = "linux")]
     {
-        // Reads the address space in use from `/proc`, so before Landlock.
+        // This call reads the address space in use from `/proc`, which Landlock would deny.
         let limits = limits::Limits::new(budget);
         let privileges = privileges::restrict();
         let landlock = landlock::restrict();
         threads();
-        // After all layers that open files: from here on no descriptor can be opened.
+        // The limit on descriptors may allow no further one, so it comes after the layers that open files.
         let limits = limits.set();
         Report { privileges, landlock, seccomp: seccomp::restrict(), limits }
     }
@@ -148,7 +148,8 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
     return None::<u64>;
 }
 
-/// Returns the bytes of address space that this process uses. [`confine`] adds them to [`Budget::memory`].
+/// Returns the number of bytes of address space that this process uses. [`confine`] adds this number to [`Budget::memory`]. Returns
+/// 0 on systems other than Linux.
 pub fn memory_in_use() -> u64 {
     #[cfg(target_os = "linux")]
     return limits::memory_in_use();
@@ -156,8 +157,9 @@ pub fn memory_in_use() -> u64 {
     return 0;
 }
 
-/// Raises the limits of the confined process `child` to `budget`.
-/// `budget.memory` counts all of its address space here. A limit that cannot be raised stays as it is.
+/// Sets the limits of the confined process with the id `child` to those of `budget`, except the limit on descriptors.
+/// `budget.memory` is the limit on all of its address space here, including what it used when it was confined. A limit that cannot
+/// be set stays as it is.
 pub fn raise(child: u32, budget: &Budget) {
     #[cfg(target_os = "linux")]
     limits::raise(child, budget);
@@ -165,8 +167,8 @@ pub fn raise(child: u32, budget: &Budget) {
     let _ = (child, budget);
 }
 
-/// Returns the processor time that the process `child` has used, in clock ticks of all its threads (100 a second on most
-/// systems). Returns `None` if the system does not tell it.
+/// Returns the processor time that all threads of the process with the id `child` have used, in clock ticks (100 a second on most
+/// systems). Returns `None` if the system does not tell the time.
 pub fn ticks_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return limits::ticks_used(child);
@@ -177,7 +179,8 @@ pub fn ticks_used(child: u32) -> Option<u64> {
     }
 }
 
-/// Returns the seconds of processor time that the process `child` has used, or `None` if the system does not tell it.
+/// Returns the number of whole seconds of processor time that the process with the id `child` has used, or `None` if the system
+/// does not tell the time.
 pub fn seconds_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return limits::seconds_used(child);
@@ -188,8 +191,8 @@ pub fn seconds_used(child: u32) -> Option<u64> {
     }
 }
 
-/// Executes this program again with `RUST_BACKTRACE=0` if the environment asks for backtraces. Call it
-/// first in `main`, because the program starts over.
+/// Executes this program again with `RUST_BACKTRACE=0` if the environment asks for backtraces. Call this function first in `main`,
+/// because the program starts over.
 ///
 /// To print a backtrace, the standard library asks for the current folder and opens the program's file.
 /// In a confined process seccomp kills the process for these calls, so that a panic, or running out of
@@ -214,8 +217,8 @@ pub fn without_backtraces() {
 #[cfg(target_os = "linux")]
 const BACKTRACE: &str = "RUST_BACKTRACE";
 
-/// Asks the kernel to kill this process when the thread that started it ends, because then the results
-/// have no reader.
+/// Asks the kernel to kill this process when the thread that started it ends, because nobody reads its results then. Does nothing
+/// on systems other than Linux.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
     limits::end_with_parent();

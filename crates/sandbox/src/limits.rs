@@ -9,7 +9,8 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use crate::{Budget, Layer};
 
-/// A budget, and the address space in use when confinement began. [`Limits::set`] sets the limits.
+/// The limits that a process is about to set for itself: its budget, and the number of bytes of address space that it used when
+/// confinement began.
 pub(crate) struct Limits {
     budget: Budget,
     memory_in_use: u64,
@@ -40,7 +41,7 @@ impl Limits {
     }
 }
 
-/// Lowers the soft and the hard limit of `resource` to `to`. Never raises a limit.
+/// Lowers the soft and the hard limit on `resource` of this process to `to`. A limit that is lower already stays.
 fn lower(resource: Resource, to: u64) -> io::Result<()> {
     let (soft, hard) = getrlimit(resource)?;
     let new = limit(to);
@@ -53,15 +54,16 @@ fn limit(to: u64) -> rlim_t {
     rlim_t::try_from(to).unwrap_or(RLIM_INFINITY)
 }
 
-/// Lowers the soft limit of `resource` to `to`, and keeps the hard limit, up to which the parent may
-/// raise the soft limit again.
+/// Lowers the soft limit on `resource` of this process to `to`, or does nothing if `to` is `None`. The hard limit stays, up to
+/// which the parent process may raise the soft limit again.
 fn lower_soft(resource: Resource, to: Option<u64>) -> io::Result<()> {
     let Some(to) = to else { return Ok(()) };
     let (soft, hard) = getrlimit(resource)?;
     Ok(setrlimit(resource, soft.min(limit(to)), hard)?)
 }
 
-/// Raises the limits of the process `child` to `budget`, but not above this process's own limits.
+/// Sets the limits of the process with the id `child` on address space, processor time and file sizes to those of `budget`, but not
+/// above the limits of this process.
 #[cfg_attr(
     target_pointer_width = "64",
     expect(clippy::useless_conversion, reason = "limits have 32 bits on other machines")
@@ -84,13 +86,15 @@ pub(crate) fn raise(child: u32, budget: &Budget) {
     }
 }
 
-/// Returns the seconds of processor time that the process `child` has used.
+/// Returns the number of whole seconds of processor time that the process with the id `child` has used, or `None` if `/proc` does
+/// not tell.
 pub(crate) fn seconds_used(child: u32) -> Option<u64> {
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten()?;
     ticks_used(child)?.checked_div(u64::try_from(ticks).ok()?)
 }
 
-/// Returns the user and system time of the process `child` in clock ticks, from `/proc/PID/stat`.
+/// Returns the processor time of the process with the id `child` in user and system mode together, in clock ticks, from
+/// `/proc/PID/stat`. Returns `None` if the file cannot be read.
 pub(crate) fn ticks_used(child: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
     // The name of the program may hold any character, so the fields are counted from the last
@@ -100,8 +104,8 @@ pub(crate) fn ticks_used(child: u32) -> Option<u64> {
     user.ok()?.checked_add(system.ok()?)
 }
 
-/// Returns the bytes of address space in use, or 1 GiB if `/proc` does not tell. A process that has just
-/// started uses less than 1 GiB, so the limit is then too high by at most that much.
+/// Returns the number of bytes of address space that this process uses, or 1 GiB if `/proc` does not tell. A process that has just
+/// started uses less than 1 GiB, so a limit that is computed from this number is too high by at most 1 GiB.
 pub(crate) fn memory_in_use() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages: Option<u64> = pages.and_then(|text| text.split(' ').next()?.parse().ok());

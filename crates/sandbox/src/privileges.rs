@@ -1,4 +1,5 @@
-//! Capabilities, and the terminal that a process was started from: privileges that neither Landlock nor seccomp takes.
+//! The layer of the confinement that takes two privileges which neither Landlock nor seccomp takes: the capabilities of the
+//! process, and the terminal as its standard input.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -20,7 +21,8 @@ pub(crate) fn restrict() -> Layer {
     }
 }
 
-/// Replaces standard input by `/dev/null` if it is a terminal: text that a user types is meant for another process.
+/// Replaces standard input by `/dev/null` if it is a terminal, so that the process cannot read text that a user types for another
+/// process.
 fn leave_terminal() -> io::Result<()> {
     if io::stdin().is_terminal() { Ok(dup2_stdin(File::open("/dev/null")?)?) } else { Ok(()) }
 }

@@ -33,7 +33,7 @@ pub fn calls() -> impl Iterator<Item = Call> {
     CALLS.iter().copied()
 }
 
-/// Restricts all threads of this process to the allowed system calls.
+/// Restricts all threads of this process to the system calls of [`calls()`], with the arguments that the table allows.
 pub(crate) fn restrict() -> Layer {
     let restricted = filters().map_err(seccompiler::Error::Backend).and_then(|filters| {
         filters.iter().try_for_each(|filter| seccompiler::apply_filter_all_threads(filter))
@@ -44,8 +44,8 @@ pub(crate) fn restrict() -> Layer {
     }
 }
 
-/// Returns two filters: the first makes `openat` fail, the second kills at any call outside the table.
-/// The kernel runs both, and the stricter decision counts.
+/// Returns the two filters of system calls. The first one makes `openat` fail with an error. The second one kills the process at
+/// any call that the table does not allow. The kernel runs both filters, and the stricter decision counts.
 fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in calls() {
@@ -67,7 +67,8 @@ fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     ])
 }
 
-/// Returns the conditions on a call's arguments, or `None` if any arguments are allowed.
+/// Returns the conditions, in the form of seccomp filters, that `only` puts on the arguments of a system call. All of them must
+/// hold. Returns `None` if the call is allowed with any arguments.
 fn conditions(only: Only) -> Result<Option<Vec<SeccompCondition>>, seccompiler::BackendError> {
     let bits = |argument, mask, value| {
         let operator = SeccompCmpOp::MaskedEq(mask);

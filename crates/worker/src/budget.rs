@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// The limits of one job.
+/// The limits on the resources and the time of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of address space that the worker may use in addition to what the program takes when it starts. Beyond this limit
     /// allocations fail.
     pub memory: u64,
-    /// The processor time that the job may use. The kernel counts whole seconds, so the limit is the next whole second above this time: 11 s
-    /// for both 10 s and 10.5 s.
+    /// The processor time that the job may use. The kernel counts whole seconds, so the limit is the next whole second above this
+    /// time: 11 s for both 10 s and 10.5 s.
     pub processor_time: Duration,
-    /// The longest time from the moment at which a worker that is ready begins to receive the job, until its answer is complete. A worker
-    /// that needs longer is killed.
+    /// The longest time from the moment at which a worker that is ready begins to receive the job, until its answer is complete. A
+    /// worker that needs longer is killed.
     pub deadline: Duration,
-    /// The largest length of the answer in bytes.
+    /// The largest length in bytes of the answer of the job.
     pub answer: usize,
 }
 
@@ -27,8 +27,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Returns the budget with `seconds` more processor time, and a deadline that is `seconds` longer. Jobs whose time grows with the size
-    /// of a file need it.
+    /// Returns the budget with `seconds` more processor time, and a deadline that is `seconds` longer. Jobs whose time grows with
+    /// the size of a file need it.
     #[must_use]
     pub fn with_more_time(mut self, seconds: u64) -> Self {
         let more = Duration::from_secs(seconds);
@@ -37,8 +37,8 @@ impl Budget {
         self
     }
 
-    /// Returns the limits of a worker process for a job with this budget. `descriptors` is the number of descriptors that the process may
-    /// have open at a time.
+    /// Returns the limits of a worker process for a job with this budget. `descriptors` is the number of descriptors that the
+    /// process may have open at a time.
     #[cfg(target_os = "linux")]
     pub(crate) fn limits(&self, descriptors: usize) -> zten_sandbox::Budget {
         // The limit is the next whole second, so that a job never gets less time than its budget says.

@@ -13,26 +13,28 @@ use std::time::Duration;
 pub enum JobError {
     /// The queue is full. The pool did not take the job, and the caller can submit it again later.
     QueueFull,
-    /// The job waited in the queue for longer than this time, which is the limit of the pool. The caller can submit the job again later.
-    Waited(Duration),
-    /// The argument of the job and the names of its files are longer than 64 MiB together. The job cannot be sent to a worker, now or
+    /// The job waited in the queue for longer than this time, which is the limit of the pool. The caller can submit the job again
     /// later.
+    Waited(Duration),
+    /// The argument of the job and the names of its files are longer than 64 MiB together. The job cannot be sent to a worker, now
+    /// or later.
     TooLong,
     /// The caller has canceled the job.
     Canceled,
-    /// The pool is being dropped.
+    /// The pool was dropped before the job had ended.
     Stopped,
-    /// No worker can be started.
+    /// The system cannot start a worker process, for the reason in the error.
     NotStarted(io::Error),
     /// The worker did not read the file, because the system lacks a layer of the confinement that the pool requires. The
     /// text names the layer.
     NotConfined(String),
-    /// The worker was killed because its answer was not complete at the deadline of the job. The field is the time that the job had.
+    /// The worker was killed because its answer was not complete at the deadline of the job. The field is the time that the job
+    /// had.
     Deadline(Duration),
     /// The worker process ended before its answer was complete. The field says how it ended.
     Ended(Ending),
-    /// The answer breaks the protocol, is longer than the budget allows, or does not pass the check of its function, as the text says. The
-    /// worker was killed.
+    /// The answer breaks the protocol, is longer than the budget allows, or does not pass the check of its function, as the text
+    /// says. The worker was killed.
     Answer(String),
     /// The function returned this text in place of an answer. A worker that was taken over may send any text, so
     /// [`Display`](fmt::Display) escapes it.
@@ -83,7 +85,8 @@ impl Error for JobError {
 }
 
 impl JobError {
-    /// Returns whether the same job may succeed if it is submitted again later, because the pool was busy or could not start a worker.
+    /// Returns whether the same job may succeed if it is submitted again later, because the pool was busy or could not start a
+    /// worker.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::QueueFull | Self::Waited(_) | Self::NotStarted(_))
     }
@@ -102,7 +105,7 @@ pub enum Ending {
     Output,
     /// The worker aborted (`SIGABRT`): usually memory ran out where an allocation cannot fail.
     Aborted,
-    /// The function panicked.
+    /// The function that the worker ran has panicked.
     Panicked,
     /// Another signal, of this number, killed the worker. The kernel sends signal 9 (`SIGKILL`) when the system runs out of memory.
     Signal(i32),
@@ -149,7 +152,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// The reason why a pool cannot start.
+/// The reason why [`Builder::start`](crate::Builder::start) could not start a pool.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {

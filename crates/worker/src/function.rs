@@ -1,13 +1,14 @@
-//! Functions that workers run.
+//! Functions that workers run, and the input that they get.
 
 use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// The type of the code of a [`Function`], which runs in a worker. It returns the answer, or a sentence that says why there is no answer.
+/// The type of the code of a [`Function`], which runs in a worker. It returns the answer, or a sentence that says why there is no
+/// answer.
 type Run = fn(Work) -> Result<Vec<u8>, String>;
-/// The type of the check of a [`Function`]'s answers, which runs in the process of the pool. It returns a sentence about what is wrong with
-/// the answer, or nothing if the answer is right.
+/// The type of the check of a [`Function`]'s answers, which runs in the process of the pool. It returns a sentence about what is
+/// wrong with the answer, or nothing if the answer is right.
 type Check = fn(&[u8]) -> Result<(), String>;
 
 /// A function that workers run, and the name by which jobs refer to it.
@@ -40,16 +41,16 @@ impl Function {
         self.name
     }
 
-    /// Returns the function with `check`, which the pool calls for each of its answers. The check runs in the process of the pool, on bytes
-    /// that a file may have chosen, so keep it small: compare lengths, parse fields. An answer for which the check fails becomes
-    /// [`JobError::Answer`](crate::JobError::Answer).
+    /// Returns the function with `check`, which the pool calls for each of its answers. The check runs in the process of the pool,
+    /// on bytes that a file may have chosen, so keep it small: compare lengths, parse fields. An answer for which the check fails
+    /// becomes [`JobError::Answer`](crate::JobError::Answer).
     #[must_use]
     pub const fn checked_by(self, check: fn(&[u8]) -> Result<(), String>) -> Self {
         Self { check: Some(check), ..self }
     }
 
-    /// Checks `answer`, an answer of this function, with the check that [`checked_by`](Self::checked_by) set. Accepts every answer if no
-    /// check was set.
+    /// Checks `answer`, an answer of this function, with the check that [`checked_by`](Self::checked_by) set. Accepts every answer
+    /// if no check was set.
     pub(crate) fn check(&self, answer: &[u8]) -> Result<(), String> {
         self.check.map_or(Ok(()), |check| check(answer))
     }

@@ -1,4 +1,4 @@
-//! Jobs: a function, its argument and its files.
+//! Jobs: each is a call of a function in a worker, with an argument and files.
 
 use std::fs::File;
 use std::io;
@@ -30,8 +30,8 @@ impl Job {
         Self { argument: argument.into(), ..self }
     }
 
-    /// Returns the job with the open `file` added to its files. The function gets `name` with the file, for its messages and for parsers that
-    /// look at the suffix of a name.
+    /// Returns the job with the open `file` added to its files. The function gets `name` with the file, for its messages and for
+    /// parsers that look at the suffix of a name.
     ///
     /// # Errors
     /// `file` is not a regular file (a worker could wait for a pipe forever), or the job has 32 files already.

@@ -18,8 +18,8 @@ use crate::ticket::Task;
 use crate::{Budget, Confinement, Job, JobError, StartError, Ticket};
 use keeper::Keeper;
 
-/// The interval at which a thread that waits for an answer of its worker looks for canceled jobs, and for jobs that have waited in the
-/// queue for too long.
+/// The interval at which a thread that waits for an answer of its worker looks for canceled jobs, and for jobs that have waited in
+/// the queue for too long.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The settings of a pool before it is started. [`Pool::builder`] returns the defaults.
@@ -54,22 +54,23 @@ impl Builder {
         Self { wait, ..self }
     }
 
-    /// Sets the budget of jobs that have none of their own.
+    /// Sets the limits of jobs for which [`Job::budget`] was not called.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         Self { budget, ..self }
     }
 
-    /// Sets the number of jobs after which a worker is replaced by a new one. The default is 1: a file that takes its worker over can then
-    /// neither see nor answer for another file. With a larger number, jobs of the same worker have to trust each other, but take less time,
-    /// because starting a worker takes a few milliseconds of a processor.
+    /// Sets the number of jobs after which a worker is replaced by a new one. The default is 1: a file that takes its worker over
+    /// can then neither see nor answer for another file. With a larger number, jobs of the same worker have to trust each other,
+    /// but take less time, because starting a worker takes a few milliseconds of a processor.
     #[must_use]
     pub fn jobs_per_worker(self, jobs: u32) -> Self {
         Self { jobs_per_worker: jobs.max(1), ..self }
     }
 
-    /// Sets the program that is started as a worker, by the path of its file. The default is the running program. The program has to call
-    /// [`init`](crate::init) first in `main`. The pool starts it with the argument `--zten-worker`, followed by `arguments`.
+    /// Sets the program that is started as a worker, by the path of its file. The default is the running program. The program has
+    /// to call [`init`](crate::init) first in `main`. The pool starts it with the argument `--zten-worker`, followed by
+    /// `arguments`.
     #[must_use]
     pub fn program(
         self,
@@ -113,15 +114,15 @@ impl Builder {
     }
 }
 
-/// Runs one thread of the pool until the pool stops: starts a worker, and gives it one job after another. The first thread of a pool gets
-/// `report`, to which it sends the layer that the confinement of its worker lacks, or why the worker did not start.
+/// Runs one thread of the pool until the pool stops: starts a worker, and gives it one job after another. The first thread of a
+/// pool gets `report`, to which it sends the layer that the confinement of its worker lacks, or why the worker did not start.
 fn keep(shared: &Shared, report: Option<mpsc::Sender<Result<Option<String>, StartError>>>) {
     let mut keeper = Keeper::new(shared);
     keeper.prepare();
     if let Some(report) = report {
         let started = keeper.first();
         let has_failed = started.is_err();
-        // `start` waits for the report.
+        // Sending fails only if `start` has ended, and `start` waits for the report.
         let _ = report.send(started);
         if has_failed {
             return;
@@ -200,8 +201,8 @@ impl Pool {
         self.submit(job)?.wait()
     }
 
-    /// Returns a sentence with the first layer that the confinement of the workers lacks, and the reason. Returns `None` if all layers are
-    /// enforced.
+    /// Returns a sentence with the first layer that the confinement of the workers lacks, and the reason. Returns `None` if all
+    /// layers are enforced.
     pub fn missing_layer(&self) -> Option<String> {
         self.shared.missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -212,7 +213,7 @@ impl Pool {
         Load { waiting: queue.tasks.len(), running: queue.running, workers: self.keepers.len() }
     }
 
-    /// Returns the budget of jobs that have none of their own.
+    /// Returns the limits of jobs for which [`Job::budget`] was not called.
     pub fn budget(&self) -> Budget {
         self.shared.settings.budget
     }
@@ -281,8 +282,8 @@ impl Shared {
         queue.running = queue.running.saturating_sub(1);
     }
 
-    /// Ends jobs in the queue that were canceled or have waited too long, and returns whether the pool stops. Threads call this function
-    /// while they wait for their worker, so that these jobs end even if all workers are busy.
+    /// Ends jobs in the queue that were canceled or have waited too long, and returns whether the pool stops. Threads call this
+    /// function while they wait for their worker, so that these jobs end even if all workers are busy.
     fn look_around(&self) -> bool {
         let mut queue = self.lock();
         self.expire(&mut queue);

@@ -30,8 +30,8 @@ pub use message::{
 /// The longest time for which the broker waits until a worker that has not greeted yet makes room for a packet.
 const START: Duration = Duration::from_secs(60);
 
-/// The number of seconds of processor time that a worker may use beyond its budget before [`Process::is_over_time`] reports it. The signal
-/// `SIGXCPU` ends a worker earlier, unless the worker blocks the signal.
+/// The number of seconds of processor time that a worker may use beyond its budget before [`Process::is_over_time`] reports it. The
+/// signal `SIGXCPU` ends a worker earlier, unless the worker blocks the signal.
 const GRACE: u64 = 5;
 
 /// A worker process, as its broker (the process that started it) sees it. Dropping the value ends the process.
@@ -43,12 +43,13 @@ pub struct Process {
     is_ready: bool,
     /// The limits that the broker has granted the worker. Its memory does not include what the worker used when it was confined.
     granted: Budget,
-    /// The number of bytes of address space that the worker used when it was confined. `None` before the greeting, and if the worker is not
-    /// confined and so has no limits.
+    /// The number of bytes of address space that the worker used when it was confined. `None` before the greeting, and if the
+    /// worker is not confined and so has no limits.
     memory: Option<u64>,
     /// The time for which the broker has waited since the worker last sent or received a message or used processor time.
     silent: Duration,
-    /// The processor time, in clock ticks, that the worker had used when the broker last measured it to find out whether it is idle.
+    /// The processor time, in clock ticks, that the worker had used when the broker last measured it to find out whether it is
+    /// idle.
     ticks: u64,
 }
 
@@ -67,8 +68,8 @@ impl Process {
         Ok(process)
     }
 
-    /// Wraps a worker that was not started by [`start`](Self::start), such as a thread of a test. `socket` leads to the worker, and `granted`
-    /// are the limits that it has been granted.
+    /// Wraps a worker that was not started by [`start`](Self::start), such as a thread of a test. `socket` leads to the worker, and
+    /// `granted` are the limits that it has been granted.
     pub fn at(socket: OwnedFd, granted: Budget) -> Self {
         let (silent, ticks) = (Duration::ZERO, 0);
         Self { child: None, socket, is_ready: false, granted, memory: None, silent, ticks }
@@ -79,8 +80,8 @@ impl Process {
         self.is_ready
     }
 
-    /// Parses the greeting, which is the first message in the first packet `received` from the worker. If the worker is ready, sets its
-    /// limits to those that it was granted.
+    /// Parses the greeting, which is the first message in the first packet `received` from the worker. If the worker is ready, sets
+    /// its limits to those that it was granted.
     ///
     /// # Errors
     /// The message is no greeting, or the worker has greeted before.
@@ -109,14 +110,16 @@ impl Process {
         self.raise();
     }
 
-    /// Sets the limits of the worker process to its granted budget.
+    /// Sets the limits of the worker process to those that it was granted. Does nothing before the greeting, and for a worker that
+    /// is not confined.
     fn raise(&self) {
         let (Some(child), Some(used)) = (&self.child, self.memory) else { return };
         let memory = self.granted.memory.map(|granted| granted.saturating_add(used));
         zten_sandbox::raise(child.id(), &Budget { memory, ..self.granted });
     }
 
-    /// Returns the number of seconds of processor time that the worker has used since it was started, or `None` if the system does not tell.
+    /// Returns the number of seconds of processor time that the worker has used since it was started, or `None` if the system does
+    /// not tell.
     pub fn seconds_used(&self) -> Option<u64> {
         self.child.as_ref().and_then(|child| zten_sandbox::seconds_used(child.id()))
     }

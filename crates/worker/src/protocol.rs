@@ -19,22 +19,22 @@ const CALL: usize = 64 << 20;
 /// The largest length in bytes of the text with which a function reports an error. A longer text is cut.
 const TEXT: usize = 8 << 10;
 
-/// A job, as the pool sends it to a worker.
+/// The message by which the pool sends a job to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 struct Call<'a> {
-    /// The number of the job. The worker repeats it in its answer.
+    /// The number by which the pool identifies the job. The worker repeats it at the end of its answer.
     number: u64,
     function: &'a str,
     #[serde(with = "serde_bytes", borrow)]
     argument: &'a [u8],
-    /// The name of each file, and its length in bytes.
+    /// The name of each file of the job, and the length of the file in bytes.
     files: Vec<(serde_bytes::ByteBuf, u64)>,
 }
 
 /// A message from a worker to the pool about the job that it does.
 #[derive(Debug, Serialize, Deserialize)]
 enum Reply<'a> {
-    /// The next bytes of the answer.
+    /// The next bytes of the answer to the current job.
     Bytes(#[serde(with = "serde_bytes", borrow)] &'a [u8]),
     /// The answer to the job of this number is complete.
     Done(u64),
@@ -42,8 +42,8 @@ enum Reply<'a> {
     Failed(u64, &'a str),
 }
 
-/// Creates the packets in which the pool sends job `number` to a worker: the name of its `function`, its `argument` and its `files`. The
-/// descriptors of the files go with the last packet.
+/// Creates the packets in which the pool sends job `number` to a worker: the name of its `function`, its `argument` and its
+/// `files`. The descriptors of the files go with the last packet.
 ///
 /// # Errors
 /// `InvalidInput` if the argument and the names are longer than 64 MiB together.
@@ -117,7 +117,8 @@ impl Incoming {
     }
 }
 
-/// Sends the outcome of job `number` to the pool: the answer, or the text of an error. Calls `send` once for each packet, with its bytes.
+/// Sends the outcome of job `number` to the pool: the answer, or the text of an error. Calls `send` once for each packet, with its
+/// bytes.
 ///
 /// # Errors
 /// The errors of `send`.
@@ -151,8 +152,8 @@ impl Exchange {
         Self { number, answer: Assembly::new(most) }
     }
 
-    /// Adds `received`, the next packet from the worker. If this packet completes the outcome of the job, returns the outcome: the answer, or
-    /// the text of the function's error.
+    /// Adds `received`, the next packet from the worker. If this packet completes the outcome of the job, returns the outcome: the
+    /// answer, or the text of the function's error.
     ///
     /// # Errors
     /// The packet is invalid, is about another job, or goes on after the outcome; or the answer is too long.
@@ -173,7 +174,11 @@ impl Exchange {
                 Some(Reply::Done(_) | Reply::Failed(..)) => return Err(invalid("another job")),
             }
         };
-        if received.is_over() { Ok(Some(outcome)) } else { Err(invalid("more than an answer")) }
+        if received.is_over() {
+            Ok(Some(outcome))
+        } else {
+            Err(invalid("further messages after the end of the answer"))
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Waiting for the answer of a job.
+//! Tickets, by which callers wait for the answers of jobs, and the state that a ticket shares with the pool.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -43,7 +43,8 @@ impl Task {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the job out of the task, so that only one worker does it. Returns `None` if the job was taken before, or the task has ended.
+    /// Takes the job out of the task, so that only one worker does it. Returns `None` if the job was taken before, or the task has
+    /// ended.
     pub(crate) fn take_job(&self) -> Option<Job> {
         self.lock().job.take()
     }
@@ -67,8 +68,8 @@ impl Task {
     }
 }
 
-/// A handle to a submitted job, by which the caller gets the answer. An asynchronous program awaits the ticket, which is a [`Future`] for
-/// any executor. Other programs call [`wait`](Self::wait).
+/// A handle to a submitted job, by which the caller gets the answer. An asynchronous program awaits the ticket, which is a
+/// [`Future`] for any executor. Other programs call [`wait`](Self::wait).
 ///
 /// Dropping the ticket cancels the job: a client that disconnects costs no further time of a worker.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! The protocol from both ends, with random bytes: `fuzz/fuzz_targets/worker.rs` runs the same with libFuzzer.
+//! Tests the protocol between a pool and its workers from both ends with random bytes. `fuzz/fuzz_targets/worker.rs` runs the same
+//! checks with the bytes of libFuzzer.
 #![cfg(target_os = "linux")]
 #![allow(clippy::allow_attributes, missing_docs, reason = "a test that panics has failed")]
 

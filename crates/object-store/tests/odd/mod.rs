@@ -13,42 +13,43 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// The fault of an answer.
+/// The way in which the answers of an [`Odd`] store are wrong or unusual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
     #[default]
     None,
-    /// The answer has one byte more than requested.
+    /// Each answer has one byte more than requested.
     Longer,
-    /// The answer has one byte less than requested.
+    /// Each answer has one byte less than requested.
     Shorter,
-    /// The answer has no bytes.
+    /// Each answer has no bytes.
     Empty,
-    /// The answer is the range that begins one byte later.
+    /// Each answer is the range that begins one byte later than the requested one.
     OtherRange,
-    /// The answer is right, and comes in pieces of a thousand bytes.
+    /// Each answer is right, and comes in pieces of a thousand bytes.
     Pieces,
-    /// Right answers, but a request for an object that does not exist is denied, as by S3 if the credentials may not list the bucket.
+    /// Right answers, but a request for an object that does not exist is denied, as by S3 if the credentials may not list the
+    /// bucket.
     DeniedIfMissing,
     /// Right answers with a weak entity tag, as of a server that compresses. It fits no condition.
     WeakTag,
-    /// The same, without the time of the last change.
+    /// Right answers with a weak entity tag and without the time of the last change, so that no condition fits.
     WeakTagAlone,
 }
 
-/// A store in memory.
+/// A store in memory that counts requests and bytes, and whose answers can be made wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Odd {
     inner: InMemory,
     fault: Mutex<Fault>,
-    /// The number of bytes that were fetched.
+    /// The number of bytes that all requests together have asked for.
     pub(crate) fetched: AtomicU64,
-    /// The number of requests for bytes.
+    /// The number of requests for bytes of objects. Requests for the head of an object do not count.
     pub(crate) requests: AtomicU64,
 }
 
 impl Odd {
-    /// Makes all further answers wrong in the way `fault`.
+    /// Makes all further answers wrong or unusual in the way that `fault` describes.
     pub(crate) fn set(&self, fault: Fault) {
         *self.fault.lock().unwrap() = fault;
     }

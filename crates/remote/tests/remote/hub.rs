@@ -8,7 +8,7 @@ use super::{content, limits, read, rejected};
 
 const OTHER: &str = "76543210fedcba9876543210fedcba9876543210";
 
-/// The path of the file's URL at the branch `main`. `PINNED` is the path at a commit.
+/// The path in the URL of the test's file at the branch `main`.
 const MAIN: &str = "/o/m/resolve/main/a/file.zt";
 const PINNED: &str = "/o/m/resolve/0123456789abcdef0123456789abcdef01234567/a/file.zt";
 

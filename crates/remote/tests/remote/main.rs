@@ -1,4 +1,4 @@
-//! Tests that read files from servers in the test process.
+//! Tests of remote files, which are read from HTTP servers in the process of the test.
 #![expect(clippy::cast_possible_truncation, reason = "test data is small")]
 
 mod errors;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use zten_remote::{RemoteError, RemoteFile, TimeLimits};
 
-/// Checks that an expression is an error that matches a pattern.
+/// Checks that the error `$error` matches the pattern `$pattern`.
 macro_rules! rejected {
     ($error:expr, $pattern:pat) => {{
         let error = $error;
@@ -21,7 +21,7 @@ macro_rules! rejected {
 }
 use rejected;
 
-/// Returns short time limits.
+/// Returns time limits with short pauses, so that tests of repeated requests are fast.
 fn limits() -> TimeLimits {
     TimeLimits {
         request: Duration::from_secs(20),
@@ -35,7 +35,7 @@ fn content() -> Vec<u8> {
     (0..200_000_u32).map(|n| (n % 251) as u8).collect()
 }
 
-/// Reads `range` of `file`.
+/// Returns the bytes of `range` of `file`, or the error of reading them.
 fn read(file: &RemoteFile, range: Range<u64>) -> Result<Vec<u8>, RemoteError> {
     let mut bytes = Vec::new();
     file.read_with(range, |chunk| {

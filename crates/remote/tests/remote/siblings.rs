@@ -1,4 +1,4 @@
-//! Tests of sibling files of remote files.
+//! Tests that shards and other sibling files of a remote file are found and read.
 
 use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteObject, Sibling, Want};
 use zten_testkit::corpus;

@@ -36,7 +36,7 @@ const ARRAY: u8 = 0x9f;
 const LONG_MAP: u8 = 0xbf;
 /// The byte that ends an array or map of indefinite length in CBOR.
 const BREAK: u8 = 0xff;
-/// The first byte of an `f64` in CBOR.
+/// The first byte of an `f64` in CBOR, with which every float begins in the normal form.
 const DOUBLE: u8 = 0xfb;
 
 /// The largest number of map entries that are sorted at one time, which bounds memory. The entries of a map and of all maps that
@@ -112,7 +112,7 @@ impl fmt::Display for AttributeChange<'_> {
 struct Beginning(Vec<u8>);
 
 impl Beginning {
-    /// The largest number of characters that are kept.
+    /// The largest number of characters of the JSON of a value that output shows.
     const LENGTH: usize = 60;
 
     fn of(value: &impl Serialize) -> String {
@@ -131,7 +131,8 @@ impl Beginning {
 
 impl Write for Beginning {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A character takes at most 4 bytes, so enough bytes are kept. The error ends serialization.
+        // A character takes at most 4 bytes, so these bytes hold enough characters. The error ends serialization, which could be
+        // long.
         if self.0.len() > 4 * Self::LENGTH {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -150,7 +151,7 @@ fn of_item(item: &Item<'_>) -> Sum {
     sum(|form| item.write(ENTRIES, form))
 }
 
-/// Returns the hash of the bytes that `write` writes.
+/// Returns the SHA-256 of the bytes that the function `write` feeds to a hash.
 fn sum(write: impl FnOnce(&mut Sha256)) -> Sum {
     let mut form = Sha256::new();
     write(&mut form);
@@ -229,7 +230,8 @@ fn map<'a, K: NormalForm>(
     }
 }
 
-/// Feeds the byte `of`, a first byte of CBOR that says what the number is, and then `number` as 8 big-endian bytes, to the hash `form`.
+/// Feeds the byte `of`, a first byte of CBOR that says what the number is, and then `number` as 8 big-endian bytes, to the hash
+/// `form`.
 fn number(of: u8, number: u64, form: &mut Sha256) {
     form.update([of]);
     form.update(number.to_be_bytes());

@@ -1,4 +1,4 @@
-//! The differences of two objects with the same name.
+//! The differences between an object in the old file and the object of the same name in the new file.
 
 use std::fmt;
 
@@ -36,8 +36,8 @@ pub struct Changes<'a> {
     layout: Option<Turn<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<Turn<Vec<Integer>>>,
-    /// How the numeric values of the tensor differ, dequantized if the tensor is quantized. `None` if they were not compared, or if one
-    /// of the tensors has no numeric values.
+    /// How the numeric values of the tensor differ, dequantized if the tensor is quantized. `None` if they were not compared, or if
+    /// one of the tensors has no numeric values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<Measure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -73,8 +73,8 @@ fn layout_text(object: &Tensor<'_>) -> String {
 }
 
 impl<'a> Changes<'a> {
-    /// Finds the differences between the object `one` of the old file and the object `other` of the new file, without their attributes.
-    /// `old` and `new` are the components of these objects with the digests of their content, sorted by role.
+    /// Finds the differences between the object `one` of the old file and the object `other` of the new file, without their
+    /// attributes. `old` and `new` are the components of these objects with the digests of their content, sorted by role.
     pub(super) fn new(
         [one, other]: [&Tensor<'a>; 2],
         [old, new]: [Vec<(Component<'a>, Sum)>; 2],
@@ -127,8 +127,9 @@ impl<'a> Changes<'a> {
                 || self.layout.is_none() && self.components.iter().all(is_component_accepted))
     }
 
-    /// Compares the elements of `objects`, the object in the old file and in the new one. Counts the elements that differ, and with a
-    /// `tolerance` those that differ by more. Quantized tensors are compared by their dequantized values if their shapes are equal.
+    /// Compares the elements of `objects`, the object in the old file and in the new one. Counts the elements that differ, and with
+    /// a `tolerance` those that differ by more. Quantized tensors are compared by their dequantized values if their shapes are
+    /// equal.
     ///
     /// # Errors
     /// The index (0 or 1) of the object that cannot be read, and the error.
@@ -146,7 +147,8 @@ impl<'a> Changes<'a> {
                 return Ok(());
             }
         }
-        // Codes and scales are not values: a code that is off by one may be another value in any of its packed elements.
+        // The codes and scales of a quantized tensor are not values: a stored integer that differs by one may hold several packed
+        // codes, of which any may be another value. So no tolerance is applied to them.
         let has_values = [old, new]
             .map(Tensor::layout)
             .into_iter()
@@ -198,8 +200,8 @@ impl<'a> ComponentChange<'a> {
     }
 }
 
-/// Returns the type by which the elements of `component` are compared. Indices of a sparse tensor have the type `u64` whatever their
-/// stored type is, because the same index may be stored in 4 or 8 bytes.
+/// Returns the type by which the elements of `component` are compared. Indices of a sparse tensor have the type `u64` whatever
+/// their stored type is, because the same index may be stored in 4 or 8 bytes.
 fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
     if component.is_index() {
         ElementType::Plain(StorageType::U64)
@@ -209,8 +211,8 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
 }
 
 impl Changes<'_> {
-    /// Formats the changes in one line, separated by commas. An ellipsis replaces components and attributes after the first 16 of each.
-    /// `elements` is the difference of the values: of this tensor, or of several tensors if the line is about all of them.
+    /// Formats the changes in one line, separated by commas. An ellipsis replaces components and attributes after the first 16 of
+    /// each. `elements` is the difference of the values: of this tensor, or of several tensors if the line is about all of them.
     pub fn text(&self, elements: Option<&Measure>) -> String {
         let mut texts = Vec::new();
         texts.extend(self.layout.as_ref().map(|layout| format!("layout {layout}")));

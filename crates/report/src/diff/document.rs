@@ -11,8 +11,8 @@ use super::attribute::AttributeChange;
 use super::change::Changes;
 use super::{Difference, FileDifferences, ObjectDifference};
 
-/// The number of objects that were added, removed, renamed or changed, that are equal, and that were not compared. `Display` writes the
-/// last line of the output of `zten diff`.
+/// The number of objects that were added, removed, renamed or changed, that are equal, and that were not compared. `Display` writes
+/// the last line of the output of `zten diff`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Summary {
     added: u64,

@@ -42,9 +42,9 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Adds `other`, the measure of another tensor, so that the result describes both tensors. Counts are added. Of each other number,
-    /// the one that means the larger difference is kept: the larger maximum, mean or norm, and the smaller cosine. The norm, the cosine
-    /// and the count beyond the tolerance become `None` if one of the measures lacks them.
+    /// Adds `other`, the measure of another tensor, so that the result describes both tensors. Counts are added. Of each other
+    /// number, the one that means the larger difference is kept: the larger maximum, mean or norm, and the smaller cosine. The
+    /// norm, the cosine and the count beyond the tolerance become `None` if one of the measures lacks them.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in [
             (&mut self.count, other.count),
@@ -71,18 +71,18 @@ impl Measure {
         };
     }
 
-    /// Returns a number by which tensors can be sorted by how much they changed: the relative norm of the difference, or infinity if
-    /// this norm is not known.
+    /// Returns a number by which tensors can be sorted by how much they changed: the relative norm of the difference, or infinity
+    /// if this norm is not known.
     pub fn size(&self) -> f64 {
         let numbers = self.numbers.as_ref();
         numbers.and_then(|numbers| numbers.relative_norm).unwrap_or(f64::INFINITY)
     }
 }
 
-/// By how much the numbers of two tensors differ.
+/// By how much the elements of two tensors of numbers differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Numbers {
-    /// The largest absolute difference.
+    /// The largest absolute difference of a pair of elements that has a numeric difference.
     pub max: f64,
     /// The mean absolute difference of all pairs of elements that have a numeric difference, equal pairs included.
     pub mean: f64,
@@ -134,22 +134,22 @@ impl Numbers {
         self.relative_norm.map(short)
     }
 
-    /// Returns the cosine as text with at most eight decimals, or `None` if it is not defined. The cosine of tensors that differ only by
-    /// rounding differs from 1 in the sixth or seventh decimal, so fewer decimals would hide it.
+    /// Returns the cosine as text with at most eight decimals, or `None` if it is not defined. The cosine of tensors that differ
+    /// only by rounding differs from 1 in the sixth or seventh decimal, so fewer decimals would hide it.
     pub fn cosine(&self) -> Option<String> {
         let rounded = |cosine: f64| format!("{cosine:.8}").parse().unwrap_or(cosine);
         self.cosine.map(|cosine| format!("{:?}", rounded(cosine)))
     }
 }
 
-/// Formats a number in four significant digits.
+/// Formats `number` rounded to four significant digits.
 fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
     format!("{rounded:?}")
 }
 
-/// Four sums over pairs of finite elements: the squares of the old elements, the squares of the new elements, the products of both, and
-/// the squares of their differences. The relative norm and the cosine are computed from these sums.
+/// Four sums over pairs of finite elements: the squares of the old elements, the squares of the new elements, the products of both,
+/// and the squares of their differences. The relative norm and the cosine are computed from these sums.
 #[derive(Clone, Copy, Debug, Default)]
 struct Products {
     old: f64,
@@ -258,8 +258,8 @@ impl<'a> Elements<'a> {
         Ok(Self { reader, values: None, form, kind, is_numeric, pending: Vec::new() })
     }
 
-    /// Creates a reader of the numeric values of `tensor`: the elements of a dense tensor, or the dequantized values of a quantized one.
-    /// Returns `None` for tensors of other layouts, such as sparse ones, and for elements that are not numbers.
+    /// Creates a reader of the numeric values of `tensor`: the elements of a dense tensor, or the dequantized values of a quantized
+    /// one. Returns `None` for tensors of other layouts, such as sparse ones, and for elements that are not numbers.
     pub(super) fn of_tensor(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
         if tensor.is_quantized() {
             return Ok(Some(Self {
@@ -312,8 +312,8 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Compares the elements of `sides`, the old and the new tensor or component, and measures how they differ. With a `tolerance`, also
-/// counts the elements that differ by more. Returns `None` if one side has more elements than the other.
+/// Compares the elements of `sides`, the old and the new tensor or component, and measures how they differ. With a `tolerance`,
+/// also counts the elements that differ by more. Returns `None` if one side has more elements than the other.
 ///
 /// # Errors
 /// The index (0 or 1) of the side that cannot be read, and the error.
@@ -322,7 +322,7 @@ pub(super) fn measure(
     tolerance: Option<Tolerance>,
 ) -> Result<Option<Measure>, (usize, Error)> {
     let is_numeric = sides.iter().all(|side| side.is_numeric);
-    // An index that is off by one is another element, however large the index is.
+    // An index that differs by one points to another element, so no tolerance is applied to indices.
     let tolerance = tolerance.map(|own| if is_numeric { own } else { Tolerance::EXACT });
     let mut sum = Sum { tolerance, ..Sum::default() };
     loop {
@@ -346,7 +346,7 @@ pub(super) fn measure(
     }
 }
 
-/// The running totals of a comparison.
+/// The counts and sums so far while two tensors are compared.
 #[derive(Default)]
 struct Sum {
     found: Measure,
@@ -460,8 +460,9 @@ fn complex(parts: &[f64]) -> [f64; 2] {
     [parts.first(), parts.get(1)].map(|part| part.copied().unwrap_or_default())
 }
 
-/// Returns the absolute difference of two 64-bit integers, whose little-endian bytes are `old` and `new`. The integers are subtracted
-/// before they are converted, because an `f64` does not hold large integers exactly. Returns `None` if `kind` is another type.
+/// Returns the absolute difference of two 64-bit integers, whose little-endian bytes are `old` and `new`. The integers are
+/// subtracted before they are converted, because an `f64` does not hold large integers exactly. Returns `None` if `kind` is another
+/// type.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
 fn exact(kind: NumberKind, old: &[u8], new: &[u8]) -> Option<f64> {
     let [old, new] =

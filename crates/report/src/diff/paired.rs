@@ -1,8 +1,8 @@
-//! Merging of two sorted lists into pairs of items with the same name.
+//! Merging of two sorted lists, of the old file and of the new one, so that equal items become pairs.
 
 use std::cmp::Ordering;
 
-/// An item of one of two lists, or the items of the same name in both.
+/// An item that only one of two lists has, or an item of the first list together with the equal item of the second list.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pair<T> {
     /// An item that only the first list (`old`) has.
@@ -13,8 +13,8 @@ pub(super) enum Pair<T> {
     Both(T, T),
 }
 
-/// Merges the lists `old` and `new`, which are both sorted by `order`: each item of `old` is paired with the item of `new` that is equal
-/// by `order`, and an item without an equal one comes alone.
+/// Merges the lists `old` and `new`, which are both sorted by `order`: each item of `old` is paired with the item of `new` that is
+/// equal by `order`, and an item without an equal one comes alone.
 pub(super) fn paired<T>(
     old: Vec<T>,
     new: Vec<T>,

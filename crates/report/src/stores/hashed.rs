@@ -13,9 +13,9 @@ use super::BlobDigest;
 /// The number of bytes that are read at a time when bytes are hashed that no caller has read.
 const CHUNK: usize = 256 << 10;
 
-/// A source of the bytes of a file that also computes their digest. Bytes that the caller reads in the order of the file are hashed as
-/// they are read, so that a check of the file from its start to its end reads each byte once. [`finish`](Self::finish) reads and hashes
-/// all other bytes.
+/// A source of the bytes of a file that also computes their digest. Bytes that the caller reads in the order of the file are hashed
+/// as they are read, so that a check of the file from its start to its end reads each byte once. [`finish`](Self::finish) reads and
+/// hashes all other bytes.
 #[derive(Debug)]
 pub struct Hashed<S> {
     source: S,
@@ -99,8 +99,8 @@ impl<S: ReadAt> Hashed<S> {
         Ok(())
     }
 
-    /// Returns whether the content begins with `blob` and a space, as the bytes do that git hashes for a file. The plain SHA-1 of these
-    /// bytes equals git's SHA-1 of the file, so content with this beginning could pass for another file.
+    /// Returns whether the content begins with `blob` and a space, as the bytes do that git hashes for a file. The plain SHA-1 of
+    /// these bytes equals git's SHA-1 of the file, so content with this beginning could pass for another file.
     fn is_git_object(&self) -> Result<bool, Error> {
         const START: [u8; 5] = *b"blob ";
         let mut start = [0; START.len()];
@@ -111,9 +111,9 @@ impl<S: ReadAt> Hashed<S> {
         Ok(start == START)
     }
 
-    /// Reads the bytes that have not been hashed, and returns the digest of the whole file, by the algorithm of the expected digest. If
-    /// that is SHA-1, returns the SHA-1 of the content alone if it is the expected digest and the content does not begin with `blob` and
-    /// a space, and otherwise git's SHA-1.
+    /// Reads the bytes that have not been hashed, and returns the digest of the whole file, by the algorithm of the expected
+    /// digest. If that is SHA-1, returns the SHA-1 of the content alone if it is the expected digest and the content does not begin
+    /// with `blob` and a space, and otherwise git's SHA-1.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -137,12 +137,13 @@ impl<S: ReadAt> ReadAt for Hashed<S> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.source.read_at(offset, buffer)?;
         let state = &mut *self.lock();
-        // Bytes that a read skips are hashed at once only after `in_order` was called. While a file is opened, the skipped bytes may be
-        // all of its data, which would then be read twice.
+        // Bytes that a read skips are hashed at once only after `in_order` was called. While a file is opened, the skipped bytes
+        // may be all of its data, which would then be read twice.
         if state.is_in_order {
             self.hash_up_to(state, offset)?;
         }
-        // Nothing is hashed twice: a range that was read before, or that comes after a gap, is skipped.
+        // No byte is hashed twice. Of the bytes that were read, only those from `position` on are hashed, and none if the read
+        // begins after `position`.
         let known =
             state.position.checked_sub(offset).and_then(|known| usize::try_from(known).ok());
         if let Some(new) = known.and_then(|known| buffer.get(known..)) {
@@ -218,7 +219,7 @@ mod tests {
         };
         take(0..512);
         take(512..4096);
-        // The directory at the end of an archive is read first, and again at last.
+        // A reader of a zip archive reads the directory at the end of the file first, and `finish` reads these 100 bytes again.
         take(((1 << 20) - 100)..(1 << 20));
         file.in_order();
         take(5000..200_000);
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn git_names_a_file_with_its_length() {
-        // What `git hash-object` prints.
+        // The expected digests are those that `git hash-object` prints.
         for (length, wanted) in [
             (0, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
             (1, "f76dd238ade08917e6712764a16a22005a50573d"),
@@ -247,7 +248,7 @@ mod tests {
         assert_ne!(hashed(999, plain).finish().unwrap(), plain);
         let short = BlobDigest::Sha1(Sha1::digest(&content[..4]).into());
         assert_eq!(hashed(4, short).finish().unwrap(), short);
-        // What git hashes of a file is another file.
+        // The bytes that git hashes for a file, used as the content of a file, do not pass for the file.
         let object = [&b"blob 1000\0"[..], &content].concat();
         let source = Counted(object, Mutex::default());
         let git = hashed(1000, BlobDigest::Sha1([0; 20])).finish().unwrap();

@@ -12,8 +12,8 @@ use super::{LENGTH, MANIFEST_FORM, MISSING, finding};
 use crate::digests::{Sha256, hex, parse_sha256};
 use crate::size::human;
 
-/// The largest length in bytes of a manifest that is read. The manifest of a model whose tensors are single blobs has about 200 bytes for
-/// each tensor.
+/// The largest length in bytes of a manifest that is read. The manifest of a model whose tensors are single blobs has about 200
+/// bytes for each tensor.
 pub const MANIFEST: u64 = 4 << 20;
 
 /// The largest number of missing blobs that a finding names.
@@ -26,18 +26,19 @@ struct Layer {
     size: u64,
 }
 
-/// The fields of the JSON of a manifest that are used. Serde rejects a field that occurs twice, which is wanted: programs disagree on
-/// which of two equal fields counts.
+/// The fields of the JSON of a manifest that are used. Serde rejects a field that occurs twice, which is wanted: programs disagree
+/// on which of two equal fields counts.
 #[derive(Debug, Deserialize)]
 struct Fields {
     config: Option<Layer>,
-    /// Ollama writes `null` for a model without layers, such as one that a server runs. A missing field is an error.
+    /// The blobs of the model's layers. Ollama writes `null` for a model without layers, such as a model that runs on a server. If
+    /// the field is missing, the text is not a manifest.
     #[serde(deserialize_with = "Option::deserialize")]
     layers: Option<Vec<Layer>>,
 }
 
-/// The blobs that the manifest of an Ollama model lists: the digest and the size in bytes of each. A pair of the same digest and size is
-/// kept once.
+/// The blobs that the manifest of an Ollama model lists: the digest and the size in bytes of each. A pair of the same digest and
+/// size is kept once.
 #[derive(Debug)]
 pub struct Manifest(Vec<(Sha256, u64)>);
 
@@ -85,9 +86,9 @@ impl Manifest {
     }
 }
 
-/// Compares the blobs that `manifest` lists with those in the store. `length` returns the length in bytes of a blob in the store, or
-/// `None` if the store does not have the blob. Returns the finding that blobs are missing, or, if none are, the finding about the first
-/// blob whose length differs from the manifest. Returns `None` if all blobs agree.
+/// Compares the blobs that `manifest` lists with those in the store. `length` returns the length in bytes of a blob in the store,
+/// or `None` if the store does not have the blob. Returns the finding that blobs are missing, or, if none are, the finding about
+/// the first blob whose length differs from the manifest. Returns `None` if all blobs agree.
 ///
 /// # Errors
 /// An error of `length`.

@@ -1,4 +1,4 @@
-//! The table of allowed system calls.
+//! The table of the system calls that a confined process may make, from which the filters and `docs/sandbox.md` are made.
 
 /// A system call that a confined process may make, and the arguments that it may pass.
 #[derive(Clone, Copy, Debug)]
@@ -16,14 +16,14 @@ pub(super) enum Only {
     Any,
     /// The argument with this index, counted from 0, must equal this number.
     Argument(u8, u64),
-    /// The call must be about anonymous memory that is not executable.
+    /// The call must map anonymous memory, and not a file, that is not executable (for `mmap`).
     OwnMemory,
-    /// The call must be about memory that is not executable.
+    /// The call must not make memory executable (for `mprotect`).
     NoCode,
-    /// The first argument must be the id of this process.
+    /// The first argument must be the id of the confined process itself.
     OwnProcess,
-    /// A first argument other than standard output and standard error: they may be a terminal, from
-    /// which a process could read what the user types.
+    /// The first argument must be another descriptor than standard output and standard error. These may be a terminal, from which a
+    /// process could read what the user types.
     NotOutput,
 }
 
@@ -33,7 +33,7 @@ impl Call {
         self.constant.trim_start_matches("SYS_")
     }
 
-    /// Returns the allowed arguments, as `docs/sandbox.md` prints them.
+    /// Returns a phrase about the arguments with which the call is allowed, as the table in `docs/sandbox.md` prints it.
     pub fn with(&self) -> &'static str {
         match (self.only, self.name()) {
             (Only::Any, _) => "any",
@@ -48,7 +48,7 @@ impl Call {
         }
     }
 
-    /// Returns what the call is needed for.
+    /// Returns a phrase that says for what a confined process needs the call.
     pub fn why(&self) -> &'static str {
         self.why
     }
@@ -62,9 +62,9 @@ const DONTNEED: u64 = 4;
 /// `MADV_HUGEPAGE` of `madvise`, which the C library calls if `GLIBC_TUNABLES` asks for larger pages.
 const HUGEPAGE: u64 = 14;
 
-/// The call that fails with `EACCES` instead of killing the process: `openat`. The C library reads
-/// `/proc/sys/vm/overcommit_memory` when a thread gives memory back, and `/sys/devices/system/cpu` before
-/// it allocates memory for another thread.
+/// The number of the only system call that fails with the error `EACCES` instead of killing the process: `openat`. The C library
+/// uses it to read `/proc/sys/vm/overcommit_memory` when a thread gives memory back, and `/sys/devices/system/cpu` before it
+/// allocates memory for another thread, and it copes with the error.
 pub(super) const REJECTED: i64 = libc::SYS_openat;
 
 macro_rules! table {

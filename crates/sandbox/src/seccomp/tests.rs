@@ -16,8 +16,9 @@ const AUDIT: u32 = 0xc000_00b7;
 #[cfg(target_arch = "riscv64")]
 const AUDIT: u32 = 0xc000_00f3;
 
-/// Runs the filter `program` on a call, and returns its decision. Filters are programs of classic BPF;
-/// this interpreter knows the instructions that filters use.
+/// Runs the filter `program` on the system call with this `number` and these `arguments` of a process for the architecture
+/// `machine`, and returns the decision of the filter. Filters are programs of classic BPF, and this interpreter knows the
+/// instructions that occur in them.
 fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let mut data = vec![number, machine, 0, 0];
     data.extend(arguments.iter().flat_map(|argument| {
@@ -41,7 +42,7 @@ fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) 
     }
 }
 
-/// Returns the decision of both filters: the stricter one.
+/// Returns the stricter one of the decisions of both filters, as the kernel does.
 fn verdict(machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let verdicts = filters().unwrap().map(|filter| run(&filter, machine, number, arguments));
     match verdicts {

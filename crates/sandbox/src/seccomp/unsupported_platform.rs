@@ -1,8 +1,9 @@
-//! The filter of system calls for platforms without one: no call is listed, and the layer is missing.
+//! The items of `seccomp.rs` for platforms that have no filter of system calls: no call is listed, and the layer is reported as
+//! missing.
 
 use crate::Layer;
 
-/// A system call that a confined process may make.
+/// A system call that a confined process may make. This type has no value, because there is no filter for this platform.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {}
 
@@ -12,12 +13,12 @@ impl Call {
         match *self {}
     }
 
-    /// Returns the allowed arguments.
+    /// Returns a phrase about the arguments with which the call is allowed.
     pub fn with(&self) -> &'static str {
         match *self {}
     }
 
-    /// Returns what the call is needed for.
+    /// Returns a phrase that says for what a confined process needs the call.
     pub fn why(&self) -> &'static str {
         match *self {}
     }

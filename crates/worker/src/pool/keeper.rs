@@ -15,12 +15,12 @@ use crate::{Budget, Confinement, Job, JobError, StartError};
 
 /// The longest time from the start of a worker until it reports that it is confined. A slower worker is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The number of descriptors that a worker may have open at a time: up to 32 for the files of its job, and the others for its standard
-/// streams and for libraries.
+/// The number of descriptors that a worker may have open at a time: up to 32 for the files of its job, and the others for its
+/// standard streams and for libraries.
 const DESCRIPTORS: usize = 64;
 
-/// The state of one thread of a pool, which keeps one worker and gives it one job after another. `worker` is `None` after a worker has
-/// ended and before the next one is started.
+/// The state of one thread of a pool, which keeps one worker and gives it one job after another. `worker` is `None` after a worker
+/// has ended and before the next one is started.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
     worker: Option<Worker>,
@@ -77,8 +77,8 @@ impl<'a> Keeper<'a> {
         Ok(Worker { process, left: settings.jobs_per_worker })
     }
 
-    /// Waits until the first worker has confined itself, and returns a sentence with the layer that its confinement lacks, or `None` if it
-    /// lacks no layer.
+    /// Waits until the first worker has confined itself, and returns a sentence with the layer that its confinement lacks, or
+    /// `None` if it lacks no layer.
     pub(super) fn first(&mut self) -> Result<Option<String>, StartError> {
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
@@ -142,8 +142,8 @@ impl<'a> Keeper<'a> {
         answer.map_err(JobError::Failed)
     }
 
-    /// Receives the outcome of the job `task` from its worker `process` before the `deadline`: the answer, of at most `most` bytes, or
-    /// the text of the function's error.
+    /// Receives the outcome of the job `task` from its worker `process` before the `deadline`: the answer, of at most `most` bytes,
+    /// or the text of the function's error.
     fn outcome(
         &self,
         process: &mut Process,
@@ -181,8 +181,8 @@ impl<'a> Keeper<'a> {
 }
 
 impl Worker {
-    /// Sets the limits of the worker for its next job to those of `budget`. `descriptors` is the number of descriptors that the worker may
-    /// have open, which stays as it was when the worker was started.
+    /// Sets the limits of the worker for its next job to those of `budget`. `descriptors` is the number of descriptors that the
+    /// worker may have open, which stays as it was when the worker was started.
     fn grant(&mut self, budget: &Budget, descriptors: usize) {
         let mut limits = budget.limits(descriptors);
         // The kernel also counts the processor time of earlier jobs of this worker.
@@ -195,7 +195,7 @@ impl Worker {
 /// The moment by which a worker has to complete its answer.
 #[derive(Clone, Copy)]
 struct Deadline {
-    /// The time that the job has in total.
+    /// The time that the job has in total, for the error.
     time: Duration,
     /// The moment at which this time is over. `None` if it is too far away for the clock.
     end: Option<Instant>,

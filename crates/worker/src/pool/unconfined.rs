@@ -9,7 +9,8 @@ use crate::{Confinement, Ending, Job, JobError, StartError, Work};
 /// What the confinement lacks on systems other than Linux, as a phrase for messages.
 const MISSING: &str = "only Linux confines processes";
 
-/// A thread of a pool that runs the jobs in this process. On Linux, the thread of this name keeps a confined worker process instead.
+/// A thread of a pool that runs the jobs in this process. On Linux, the thread of this name keeps a confined worker process
+/// instead.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
 }
@@ -34,8 +35,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Runs the function of `job` in this thread, and returns its answer. Of the budget only the length of the answer is checked: a thread
-    /// cannot be killed, so the deadline and the limits on memory and processor time have no effect.
+    /// Runs the function of `job` in this thread, and returns its answer. Of the budget only the length of the answer is checked: a
+    /// thread cannot be killed, so the deadline and the limits on memory and processor time have no effect.
     pub(super) fn run(&mut self, task: &Task, job: Job) -> Result<Vec<u8>, JobError> {
         if self.shared.look_around() {
             return Err(JobError::Stopped);

@@ -98,8 +98,8 @@ impl Packet {
         }
     }
 
-    /// Sends the packet without waiting for room in the socket. Between a broker and a worker that answers each job, the socket always has
-    /// enough room.
+    /// Sends the packet without waiting for room in the socket. Between a broker and a worker that answers each job, the socket
+    /// always has enough room.
     ///
     /// # Errors
     /// `WouldBlock` if the socket has no room.
@@ -179,7 +179,8 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: files.into_iter() }))
     }
 
-    /// Receives a packet without waiting, and drops descriptors that come with it. Returns `None` if the other end of the socket is closed.
+    /// Receives a packet without waiting, and drops descriptors that come with it. Returns `None` if the other end of the socket is
+    /// closed.
     ///
     /// # Errors
     /// `WouldBlock` if no packet has arrived; `InvalidData` if the packet exceeds the maximum length.
@@ -201,8 +202,8 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files }))
     }
 
-    /// Waits for a packet, and receives it without descriptors. Returns `None` if the other end of the socket is closed. Uses the system call
-    /// `read`, because a confined process may call `recvmsg` on the socket to its broker only.
+    /// Waits for a packet, and receives it without descriptors. Returns `None` if the other end of the socket is closed. Uses the
+    /// system call `read`, because a confined process may call `recvmsg` on the socket to its broker only.
     ///
     /// # Errors
     /// The socket cannot be read.
@@ -243,7 +244,8 @@ impl Received {
         self.next >= self.bytes.len()
     }
 
-    /// Returns the file of the next descriptor in the packet. The descriptors have the order in which the messages mention their files.
+    /// Returns the file of the next descriptor in the packet. The descriptors have the order in which the messages mention their
+    /// files.
     ///
     /// # Errors
     /// The packet has fewer descriptors than its messages mention. The kernel drops descriptors beyond the process's limit.

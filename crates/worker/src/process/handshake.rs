@@ -9,8 +9,8 @@ use zten_sandbox::Budget;
 use super::{Assembly, MessagePart, Received, invalid, split_at_most, write};
 use crate::Confinement;
 
-/// The largest length in bytes of the first message to a worker. The settings in it may be the arguments of a command, which are a few
-/// hundred KiB at most.
+/// The largest length in bytes of the first message to a worker. The settings in it may be the arguments of a command, which are a
+/// few hundred KiB at most.
 const SETTINGS: usize = 16 << 20;
 /// The largest length in bytes of the text that says why a layer of the confinement is missing.
 const REASON: usize = 4 << 10;
@@ -18,12 +18,12 @@ const REASON: usize = 4 << 10;
 /// The first message from the broker to a worker, which the worker receives before its first file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start<T> {
-    /// How strictly the worker confines itself.
+    /// How strictly the worker has to confine itself.
     pub confinement: Confinement,
     /// The limits on the resources of the worker, which it sets itself when it is confined.
     #[serde(with = "BudgetFields")]
     pub budget: Budget,
-    /// The settings that the program adds for its own workers.
+    /// Settings of the program for its workers, such as the arguments of a command. A [`Pool`](crate::Pool) has none.
     pub settings: T,
 }
 

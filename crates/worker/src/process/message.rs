@@ -1,5 +1,5 @@
-//! What the messages of all programs with workers have in common: the limits of packets, long messages that are sent in parts, and I/O
-//! errors in messages.
+//! What the messages of all programs with workers have in common: the limits of packets, long messages that are sent in parts, and
+//! I/O errors in messages.
 
 use std::fmt;
 use std::io;
@@ -16,13 +16,13 @@ pub const DESCRIPTORS: usize = 32;
 /// fields of the message.
 pub const PART: usize = PACKET - 1024;
 
-/// A part of a message that may not fit one packet.
+/// A part of a long message, which is sent in several packets because it may not fit one.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct MessagePart<'a> {
-    /// The bytes of this part.
+    /// The bytes of this part of the message.
     #[serde(with = "serde_bytes", borrow)]
     pub bytes: &'a [u8],
-    /// Whether more parts follow.
+    /// Whether further parts of the message follow this one.
     pub has_more: bool,
 }
 
@@ -94,8 +94,8 @@ impl From<IoFailure> for io::Error {
     }
 }
 
-/// Splits `text` into its beginning, which is as long as possible but has at most `bytes` bytes, and the text after it. No character is
-/// divided.
+/// Splits `text` into its beginning, which is as long as possible but has at most `bytes` bytes, and the text after it. No
+/// character is divided.
 pub fn split_at_most(text: &str, bytes: usize) -> (&str, &str) {
     let ends = (0..=bytes.min(text.len())).rev();
     ends.map(|end| text.split_at_checked(end)).find_map(|parts| parts).unwrap_or((text, ""))

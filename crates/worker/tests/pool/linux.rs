@@ -1,4 +1,4 @@
-//! Tests with worker processes: hostile ones, killed ones, and many at a time.
+//! Tests of pools on Linux: with workers that are hostile, that are killed, or that many clients use at the same time.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,7 @@ use zten_worker::{StartError, Work};
 
 use super::{ECHO, file};
 
-/// Whether workers can be confined on this platform.
+/// True because workers can be confined on this platform.
 pub(crate) const CONFINES: bool = true;
 
 pub(crate) const TESTS: [(&str, fn()); 14] = [
@@ -42,7 +42,7 @@ fn send(bytes: &[u8]) {
     let _ = rustix::io::write(io::stdin(), bytes);
 }
 
-/// Never answers. A confined process may not sleep, but may wait for another thread.
+/// Waits without end, so that the worker never answers. A confined process may not sleep, but may wait for another thread.
 fn wait_forever() -> ! {
     loop {
         thread::park();
@@ -54,7 +54,7 @@ fn part(length: usize) -> Vec<u8> {
     postcard::to_allocvec(&(0_u8, "x".repeat(length))).unwrap()
 }
 
-/// A function that behaves as its argument says.
+/// A function whose argument names the way in which it behaves, such as "panic" or "a flood".
 pub(crate) static BEHAVE: Function = Function::new("behave", |work: Work| {
     match String::from_utf8(work.argument).unwrap().as_str() {
         "garbage" => send(&[0xff; 100]),
@@ -124,7 +124,7 @@ fn echoes(pool: &Pool) {
     assert_eq!(pool.run(Job::new(&ECHO).argument("still")).unwrap(), b"still");
 }
 
-/// A predicate for the expected error.
+/// A function that returns whether an error is the expected one.
 type Expected<'a> = &'a dyn Fn(&JobError) -> bool;
 
 fn hostile_workers_cost_their_job_only() {
@@ -215,7 +215,7 @@ fn reused_workers_get_time_for_each_job() {
     assert!(matches!(error, JobError::Ended(Ending::ProcessorTime)), "{error:?}");
 }
 
-/// Waits until a worker does a job.
+/// Waits until a worker of `pool` does a job.
 fn is_running(pool: &Pool) {
     while pool.load().running == 0 {
         thread::yield_now();
@@ -260,7 +260,7 @@ fn children() -> Vec<Pid> {
     states().into_iter().map(|(child, _)| child).collect()
 }
 
-/// Returns the same processes, each with its state: a dead process has the state `Z`.
+/// Returns the processes that this one has started and has not waited for, each with its state: a dead process has the state `Z`.
 fn states() -> Vec<(Pid, String)> {
     let own = std::process::id().to_string();
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -345,14 +345,14 @@ fn programs_without_init_are_no_workers() {
     assert!(matches!(started, Err(StartError::NotStarted(_))), "{started:?}");
 }
 
-/// Returns KiB of memory in use.
+/// Returns the memory that this process uses, in KiB.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Clients send jobs while workers are killed: each answer is right, or says that the worker was killed.
+/// Checks that 64 clients, which send jobs while workers are killed, get only right answers and errors that a worker was killed.
 fn clients_survive_killed_workers() {
     const CLIENTS: usize = 64;
     let seconds = std::env::var("ZTEN_WORKER_SECONDS").ok();

@@ -1,8 +1,8 @@
-//! Systems on which no worker can be confined completely have no further tests.
+//! The items that tests of pools need on systems where no worker can be confined completely. These systems have no further tests.
 
 use zten_worker::Function;
 
-/// Whether workers can be confined on this platform.
+/// False because no worker can be confined completely on this platform.
 pub(crate) const CONFINES: bool = false;
 
 pub(crate) const TESTS: [(&str, fn()); 0] = [];
