@@ -122,8 +122,8 @@ fn model(printed: &Printed, file: &str) -> Result<()> {
     at_most("heap for all objects", heap, HEAP_OBJECT * objects)
 }
 
-/// Checks the output of the image `spi`: the logits are those of NumPy, and the flash memory is read hardly more than
-/// once.
+/// Checks the output of the image `spi`: it lists the objects of the file, the logits are those of NumPy, and the
+/// flash memory is read hardly more than once.
 fn spi(printed: &Printed, file: &str) -> Result<()> {
     validate::objects(printed, &network(file))?;
     validate::digits(printed)?;

@@ -26,7 +26,8 @@ from safetensors.torch import load_file
 
 TYPES = """float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 uint16 uint32 uint64
 float8_e4m3fn float8_e5m2""".split()
-# More types of PyTorch. The function `convert` says which of these safetensors cannot hold.
+# More types of PyTorch, whose files are only checked to be valid and not compared with what
+# safetensors reads.
 OTHERS = "complex128 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
 
 

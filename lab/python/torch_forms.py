@@ -444,7 +444,8 @@ PLAIN: dict[str, object] = {
     "large": 1 << 80,
     "negative-large": -(1 << 200),
 }
-# Values of other classes.
+# Values of classes that PyTorch does not read with `weights_only=True`, so that zten makes a
+# note.
 NOTED: dict[str, object] = {
     "defaultdict": collections.defaultdict(list, k=[1]),
     "defaultdict-none": collections.defaultdict(None, k=1),
@@ -520,7 +521,7 @@ def values() -> Iterator[Form]:
     for name, value in NOTED.items():
         yield f"note--stream-{name}.pth", saved({"a": BASE, "v": value}, 2, is_zip=False)
 
-    # As other releases of Python and NumPy spell them.
+    # The same values in the form in which other releases of Python and NumPy write them.
     others = {
         "bytearray-before-3.8": call(class_of("__builtin__", "bytearray"), text("a\xff"), text("latin-1")),
     }
@@ -989,7 +990,8 @@ def tensors() -> Iterator[Form]:
         ),
     )
 
-    # Views that show their elements conjugated or negated.
+    # Tensors whose metadata says that their elements are conjugated or negated when they are
+    # read.
     complex_ = storage("ComplexFloatStorage", text("0"), text("cpu"), 3)
     for name, expected, facts in (
         ("metadata-conj", "valid", dict_of((text("conj"), TRUE))),

@@ -474,7 +474,8 @@ class Comparison:
             if name.startswith("?") or wanted is None:
                 continue
             if name not in ours:
-                # A tensor that is not read makes a file unsupported.
+                # Only a file that is valid must have all tensors: a tensor that zten does not
+                # read makes a file unsupported.
                 if is_valid:
                     self.fault("a tensor is missing", path)
                 return
@@ -520,7 +521,7 @@ def outcome(path: str, is_compared: bool) -> tuple:
 
 def work(jobs: list[tuple[str, bool]], connection: multiprocessing.connection.Connection) -> None:
     """Sends the outcome of each job."""
-    # NumPy prints what it cannot raise.
+    # Standard error is closed, because NumPy prints errors there that it cannot raise.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     for job in jobs:

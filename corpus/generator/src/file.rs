@@ -152,7 +152,7 @@ impl File {
         Self::v1(manifest).header(MAGIC_V0).footer(b"")
     }
 
-    // Changes of the container.
+    // The methods from here on change the container: header, blobs and footer.
 
     /// Replaces the header magic.
     pub fn header(mut self, bytes: &[u8]) -> Self {

@@ -149,7 +149,7 @@ fn of_quant_group(t: &mut Table) {
     reject("profile-size", "quant-zeros", length("w:zeros", 4));
     let odd = file().set("w:/shape", uints(&[2, 1])).set("w:data/blob", uints(&[4096, 1]));
     let odd = odd.set("w:scales/blob", uints(&[12288, 2]));
-    // One scale, and half a word of zero points.
+    // The object needs one scale and half a word of zero points, which cannot be stored.
     reject("profile-size", "quant-half-a-word", odd.mark_length_of("w:zeros"));
 }
 

@@ -132,9 +132,10 @@ fn metrics_count_requests() {
     }
 }
 
-/// Checks that the verdict follows from the rule: what zten does not support is not invalid.
+/// Checks that the verdict follows from the kind of the rule: a file that zten does not support, or that exceeds a limit, is
+/// not reported as invalid.
 #[test]
-fn a_rejected_request_is_answered_before_its_body_is_read() {
+fn unsupported_files_and_exceeded_limits_are_not_invalid() {
     let served = Served::honest(plenty());
     for (name, verdict, rule) in [
         ("reject/unsupported-digest--v01-crc32.zt", "unsupported", "unsupported-digest"),
