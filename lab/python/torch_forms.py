@@ -410,7 +410,8 @@ def dtype(
     aligned: bytes = FALSE,
     copied: bytes = TRUE,
 ) -> bytes:
-    """A dtype of NumPy."""
+    """Returns the instructions of a NumPy dtype. The arguments replace single parts of what NumPy
+    writes."""
     made = call(class_of("numpy", "dtype"), spell(name), aligned, copied)
     state = integer(3), spell(order), NONE, NONE, NONE, integer(sizes[0]), integer(sizes[1]), integer(flags)
     return with_state(made, tuple_of(*state))
@@ -1083,7 +1084,7 @@ class Module(torch.nn.Module):
 
 
 def archives() -> Iterator[Form]:
-    """Forms of the archive."""
+    """Yields checkpoints whose zip archive has unusual members or headers."""
     torch.manual_seed(1)
     out = io.BytesIO()
     with warnings.catch_warnings():

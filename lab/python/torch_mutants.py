@@ -279,7 +279,8 @@ def reports(zten: str, paths: list[pathlib.Path]) -> list[dict]:
 
 
 def cause(error: BaseException) -> str:
-    """Returns what is the same in the messages of errors of one cause."""
+    """Returns the part of an error's message that is the same for all errors of one cause, by
+    which errors are counted."""
     first = next(iter(str(error).splitlines()), "")
     named = re.search(r"GLOBAL (\S+)|Unsupported operand (\d+)", str(error))
     return f"{type(error).__name__}: {named[0] if named else re.sub(r'[0-9]+', 'N', first)[:70]}"
@@ -468,7 +469,7 @@ class Comparison:
             self.equal(path, found, ours, is_valid)
 
     def equal(self, path: pathlib.Path, theirs: dict[str, str | None], ours: dict[str, str], is_valid: bool) -> None:
-        """Checks that both read the same tensors."""
+        """Checks that zten and PyTorch read the same tensors in a file, with equal content."""
         is_exact = not any(name.startswith("?") for name in theirs)
         for name, wanted in theirs.items():
             if name.startswith("?") or wanted is None:

@@ -51,7 +51,7 @@ impl Default for Settings {
 /// The outcome of checking a file.
 #[derive(Debug)]
 pub enum Checked {
-    /// The file is valid.
+    /// The file is valid: it keeps all rules, and the policy if there is one.
     Valid {
         /// The format of the file.
         format: String,

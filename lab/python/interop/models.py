@@ -234,7 +234,7 @@ def vocabulary(rng, writer, words):
         return words
     tokens, types, scores = tokens_of(rng, kind, words)
     writer.add_tokenizer_pre(pick(rng, ["default", "llama-bpe", "qwen2"]))
-    # The writer also takes bytes.
+    # The method takes tokens as texts or as bytes.
     writer.add_token_list([token.encode() for token in tokens] if flag(rng) else tokens)
     if kind != "rwkv" or flag(rng):
         writer.add_token_types(types if flag(rng) else [int(type) for type in types])

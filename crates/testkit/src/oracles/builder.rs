@@ -468,8 +468,8 @@ impl Component {
     }
 }
 
-/// Checks that `source`, a source of the same file, gives the same as `archive`, which is in memory, and that the
-/// source is asked only for bytes of the file. Returns the number of valid objects.
+/// Checks that an archive whose bytes come from `source` has the content of `archive`, which is the same file in
+/// memory, and that the source is asked only for bytes of the file. Returns the number of valid objects.
 pub(crate) fn compare_source(archive: &super::InMemory<'_>, source: &Archive<Strict<'_>>) -> usize {
     let mut valid = 0;
     let mut from_memory = Verifier::new(archive.manifest());

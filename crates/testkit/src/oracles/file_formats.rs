@@ -121,7 +121,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
         }
         // The values of a pickle take more memory than its bytes, even if the pickle is not read in the end.
         Some(Format::Torch) | None => {
-            // The pickle may be deflated.
+            // A deflated pickle may have many times the size of its member, so the bound is larger.
             let each = if bytes.windows(10).any(is_deflated) { 24 * 64 } else { 24 };
             (length + NPY_HEADER).saturating_mul(each)
         }

@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Checks that the bytes are the same as without a ring, wherever the ring returns to its front.
+    /// Checks that the decoded bytes are the same as without a ring, wherever the ring returns to its front.
     #[test]
     fn matches_reach_over_the_turn() {
         let mut state = 1_u32;

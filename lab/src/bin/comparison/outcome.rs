@@ -21,7 +21,7 @@ pub(crate) const OUT_OF_MEMORY: i32 = 99;
 pub(crate) enum Kind {
     RejectedAtOpening,
     RejectedOnReading,
-    /// Every call returned.
+    /// Every call of the reader returned without an error.
     Accepted,
     /// A call returned content that the file does not have.
     Wrong,

@@ -24,9 +24,9 @@ pub(crate) struct Inputs {
 /// The order of names in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Sorted order.
+    /// The names are sorted.
     Sorted,
-    /// A random order.
+    /// The names are in a random order.
     Shuffled,
 }
 

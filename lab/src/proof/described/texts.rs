@@ -21,7 +21,7 @@ pub(super) const TEXTS: &[Trait] = &traits([
     ("shuffle", 99),
 ]);
 
-/// Returns the texts.
+/// Returns the list of texts that the traits of [`TEXTS`] describe.
 pub(super) fn texts(of: &Description) -> Vec<String> {
     let count = of.get("count") + 1;
     let mut made: Vec<String> = if of.get("colliding") == 1 {

@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The message when such a write is detected. The process then aborts.
+/// The message that is printed when a write beyond the end of an allocation is detected. The process then aborts.
 pub const OVERRUN: &str = "memory past an allocation was written";
 
 /// The bytes that the allocator writes after every allocation, to detect writes beyond its end.

@@ -87,7 +87,7 @@ fn a_form_holds_a_file() {
         assert_eq!(answer.status, 400, "{why}");
         assert!(answer.text("message").contains(why), "{answer:?}");
     }
-    // This request is truncated.
+    // The last 60 bytes of this request are missing and not announced, so that its form is incomplete.
     let mut request = form(&fields);
     let text = String::from_utf8_lossy(&request).into_owned();
     let length = text.split_once("content-length: ").unwrap().1.split_once('\r').unwrap().0;

@@ -133,12 +133,12 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Answer {
     client.answer()
 }
 
-/// Sends a file.
+/// Sends a file without a name by `POST`, and returns the answer.
 pub(crate) fn post(address: SocketAddr, file: &[u8]) -> Answer {
     ask(address, &sized_request(file))
 }
 
-/// Requests a page.
+/// Requests `path` by `GET`, and returns the answer.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, &bare("GET", path))
 }
