@@ -157,7 +157,7 @@ fn the_usual_order_is_restored() {
             let tensors = if holds { restored(&copy).unwrap().unwrap() } else { plain(&copy) };
             assert_eq!(tensors, plain(&archive));
         }
-        // The last of the groups of 24 inputs is shorter than the others, which generation 2 does not allow.
+        // The last of the groups of 24 inputs is shorter than the other groups, which generation 2 does not allow.
         let archive = gptq(24, None);
         let (copy, _) = copy(&archive, &options, to);
         assert_eq!(copy.len() == 1, to == Generation::V1_2);
