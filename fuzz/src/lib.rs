@@ -8,6 +8,7 @@ use zten_zstd::encode::{Level, encode};
 
 /// The largest number of bytes that frames may decode to in this target.
 const MOST: u64 = 1 << 20;
+/// The bounds with which zten decodes frames in this target.
 const BOUNDS: Bounds = Bounds { window: MOST, decoded: MOST, declared: None };
 /// The smallest window of a frame that is not a single segment: RFC 8878 §3.1.1.1.2.
 const SMALLEST_WINDOW: usize = 1 << 10;

@@ -14,8 +14,11 @@ use zten_testkit::reads;
 
 /// The number of decoded bytes of each frame but the last, which has fewer.
 const FRAME: usize = 100;
+/// The number of decoded bytes of the last frame.
 const LAST: usize = 50;
+/// The number of frames of the array.
 const FRAMES: usize = 11;
+/// The number of bytes of each row of the array.
 const ROW: usize = 10;
 
 /// A source that records which bytes were read.

@@ -14,6 +14,7 @@ use zten_testkit::generate;
 
 /// The number of bytes of each object in files of many objects.
 const SMALL: usize = 64;
+/// The shape of each object in files of many objects, whose elements are `bf16`.
 const SHAPE: [u64; 2] = [4, 8];
 
 /// The folder of the files of one run.

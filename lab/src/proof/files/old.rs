@@ -8,6 +8,7 @@ use zten_corpus::zstd::Frame;
 
 /// The number of bytes of an entry in the manifest.
 const ENTRY: usize = 72;
+/// The number of bytes that a blob takes in the file, including padding.
 const BLOB: usize = 64;
 
 /// Returns an entry of one element of one byte.

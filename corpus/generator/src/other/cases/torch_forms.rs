@@ -11,6 +11,7 @@ use crate::other::zip::{Archive, Member};
 
 /// Bytes of two elements of 16 bits.
 const TWO: &[u8] = &[1, 0, 2, 0];
+/// The pickle instruction of `None`.
 const NONE: &[u8] = b"N";
 
 pub(super) fn all(cases: &mut Cases) {
