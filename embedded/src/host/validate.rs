@@ -42,14 +42,18 @@ pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
     if found == printed.objects {
         return Ok(());
     }
-    Err(format!("it lists {:?} and not {found:?}", printed.objects).into())
+    Err(format!("the image lists {:?}, expected {found:?}", printed.objects).into())
 }
 
 /// Checks that the image rejects every hostile file by the rule and at the byte by which the library rejects it on
 /// this machine.
 pub fn rejected(printed: &Printed) -> Result<()> {
     if printed.rejected.len() != HOSTILE {
-        return Err(format!("{} files rejected and not {HOSTILE}", printed.rejected.len()).into());
+        return Err(format!(
+            "the image rejected {} files, expected {HOSTILE}",
+            printed.rejected.len()
+        )
+        .into());
     }
     let options = OpenOptions::default().limits(Limits::embedded());
     for (name, rule, offset) in &printed.rejected {
