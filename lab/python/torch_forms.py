@@ -1162,8 +1162,8 @@ def archives() -> Iterator[Form]:
 
 
 def classes() -> Iterator[Form]:
-    """Yields classes and functions of PyTorch, each as a value that nothing calls: zten may know more of them than PyTorch's reader of weights,
-    and less."""
+    """Yields classes and functions of PyTorch, each as a value that nothing calls: zten may know more of them than PyTorch's reader
+    of weights, and less."""
     kinds = """Float Double Half BFloat16 Long Int Short Char Byte Bool ComplexFloat ComplexDouble QUInt8 QInt8 QInt32 QUInt4x2
         QUInt2x4""".split()
     modules = "torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"
