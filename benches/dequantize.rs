@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use zten::formats::Block;
 
-/// The number of rounds of each case. `--quick` runs fewer, only to show that the benchmark works.
+/// The number of rounds of each case without `--quick`, which runs fewer rounds only to show that the benchmark works.
 const ROUNDS: usize = 41;
+/// The number of rounds of each case with `--quick`.
 const QUICK: usize = 3;
 /// The number of elements of each type: few enough that they and their blocks stay in a cache.
 const ELEMENTS: usize = 1 << 16;

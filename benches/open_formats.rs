@@ -15,8 +15,9 @@ use zten::OpenOptions;
 use zten_corpus::other::safetensors::file;
 use zten_testkit::generate::names;
 
-/// The number of rounds of each case. `--quick` runs fewer, only to show that the benchmark works.
+/// The number of rounds of each case without `--quick`, which runs fewer rounds only to show that the benchmark works.
 const ROUNDS: usize = 21;
+/// The number of rounds of each case with `--quick`.
 const QUICK: usize = 3;
 /// The number of bytes of each tensor.
 const BYTES: usize = 128;

@@ -60,7 +60,7 @@ fn sweep<E>(
             judge(&outcome, &usual);
         }
     });
-    // Every allocation must have failed once.
+    // The run is complete only if every allocation has failed once.
     let all = report.injected_failures() == report.baseline_allocations();
     let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
     assert!(all && well && !report.is_truncated(), "{what}: {report}");

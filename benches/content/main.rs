@@ -20,6 +20,7 @@ use zten_testkit::hex;
 
 const BYTES: usize = 64 << 20;
 const ROUNDS: usize = 9;
+/// The number of rounds of each case with `--quick`.
 const QUICK: usize = 2;
 
 /// Returns a 1.2 file with one dense `f32` component whose blob is `stored`, and with the further fields `more`.

@@ -17,8 +17,9 @@ use zten_corpus::base::{component, dense_object, v1};
 use zten_testkit::generate::{self, File};
 
 const OBJECTS: usize = 100_000;
-/// The number of rounds of each case. `--quick` runs fewer, only to show that the benchmark works.
+/// The number of rounds of each case without `--quick`, which runs fewer rounds only to show that the benchmark works.
 const ROUNDS: usize = 21;
+/// The number of rounds of each case with `--quick`.
 const QUICK: usize = 3;
 
 /// A case: its name, the number of objects or names by which its time is divided, and the function that runs it.

@@ -97,7 +97,7 @@ fn row(name: &str, features: &str, image: &Image, printed: &Printed) -> Result<S
         _ if !features.contains("messages") => {
             return Ok(format!("| `{name}` | {features} | {flash} | | |\n"));
         }
-        _ => return Err("it does not say what it has taken".into()),
+        _ => return Err("the image did not print how much memory it took".into()),
     };
     let most = if features.contains("zstd") { HEAP_ZSTD } else { HEAP };
     at_most("heap", heap, most)?;
@@ -118,18 +118,18 @@ fn model(printed: &Printed, file: &str) -> Result<()> {
     validate::digits(printed)?;
     let file = std::fs::read(network(file))?;
     let objects = u64::try_from(Archive::from_bytes(&file)?.len())?;
-    let heap = printed.heap.ok_or("it does not say what it has taken")?;
+    let heap = printed.heap.ok_or("the image did not print how much memory it took")?;
     at_most("heap for all objects", heap, HEAP_OBJECT * objects)
 }
 
-/// Checks the output of the image `spi`: the logits are those of NumPy, and the flash memory is read hardly more than
-/// once.
+/// Checks the output of the image `spi`: it lists the objects of the file, the logits are those of NumPy, and the
+/// flash memory is read hardly more than once.
 fn spi(printed: &Printed, file: &str) -> Result<()> {
     validate::objects(printed, &network(file))?;
     validate::digits(printed)?;
     let size = std::fs::metadata(network(file))?.len();
     let [_, (_, _, read)] = printed.reads.as_slice() else {
-        return Err("it does not say what it has read".into());
+        return Err("the image did not print how much it read".into());
     };
     at_most("bytes read", *read, size * READS / 100)
 }

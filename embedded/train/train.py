@@ -30,7 +30,7 @@ def quantized(weight):
 
 
 def described(tensor):
-    """Converts a PyTorch tensor for the function of `safetensors` that takes raw bytes, because
+    """Converts a NumPy array for the function of `safetensors` that takes raw bytes, because
     its functions for NumPy do not know FP8."""
     data = {"data_ptr": tensor.ctypes.data, "data_len": tensor.nbytes}
     return TensorSpec(dtype=tensor.dtype.name, shape=tensor.shape, **data)

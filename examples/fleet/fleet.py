@@ -41,7 +41,7 @@ part of the table is not of the same type as elsewhere otherwise."""
 
 
 def check_part(part: Mapping[str, Any], *, sandbox: bool) -> pa.Table:
-    """Checks the files of one task, on the one processor that it has."""
+    """Checks the files of one task on one processor, and returns a table with a row for each file."""
     paths = list(part["item"])
     columns = zten.check_batch(paths, sandbox=True, jobs=1) if sandbox else zten.check_batch(paths, threads=1)
     return pa.table(dict(columns), schema=SCHEMA)
@@ -60,7 +60,8 @@ def check_files(paths: Sequence[str], *, files_per_task: int = 500, sandbox: boo
 
 
 def paths_of(paths: Sequence[str], files_per_task: int) -> ray.data.Dataset:
-    """The paths, in as many blocks as there are tasks: each task takes one."""
+    """Returns a data set of the paths, in as many blocks as there are tasks, so that each task
+    takes one block."""
     blocks = max(1, math.ceil(len(paths) / files_per_task))
     return ray.data.from_items(list(paths), override_num_blocks=blocks)
 
@@ -72,7 +73,7 @@ def main() -> int:
     parser.add_argument("--files-per-task", type=int, default=500)
     parser.add_argument("--sandbox", action="store_true", help="read files in confined processes")
     arguments = parser.parse_args()
-    # Workers may have another folder.
+    # Paths are made absolute here, because the workers may run in another folder.
     paths = [os.path.abspath(line) for line in sys.stdin.read().split("\n") if line]
     if not paths:
         return 0

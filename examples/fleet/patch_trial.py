@@ -36,7 +36,7 @@ PATIENCE = 120
 
 
 class Trainer:
-    """Changes some elements of its tensors in each step."""
+    """A trainer that changes some elements of its tensors in each step."""
 
     def __init__(self) -> None:
         self.random = np.random.default_rng(1)
@@ -50,7 +50,7 @@ class Trainer:
 
 
 class Trial:
-    """A trainer, two workers, and the patches so far."""
+    """A trial: a trainer, two workers, and the patches that have been published so far."""
 
     def __init__(self, folder: Path, nodes: list[str]) -> None:
         self.store = boto3.client("s3")
@@ -62,7 +62,7 @@ class Trial:
         self.published: list[patches.Published] = []
         self.workers = []
         for at, node in enumerate(nodes):
-            # A machine in the field has a disk of its own.
+            # On real machines each worker has a disk of its own.
             path = str(folder / f"worker-{at}.safetensors")
             options = {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
             self.workers.append(patches.RemoteWorker.options(**options).remote(base, path))
@@ -72,14 +72,15 @@ class Trial:
         self.published.append(self.publisher.publish(len(self.published) + 1, self.trainer.tensors))
 
     def require(self, *workers: Any) -> None:
-        """Has the workers follow, and compares the identities of their files."""
+        """Has each of the workers apply the patches, and checks that the identities of their
+        files are that of the trainer's tensors."""
         found = [ray.get(worker.follow.remote(self.published), timeout=PATIENCE) for worker in workers]
         wanted = self.published[-1].result
         if found != [wanted] * len(workers):
             raise AssertionError(f"step {len(self.published)}: found {found}, and not {wanted}")
 
     def kill(self, worker: Any) -> None:
-        """Kills the process of a worker, and waits for the one that takes its place."""
+        """Kills the process of a worker, and waits for the process that Ray starts in its place."""
         process = ray.get(worker.__ray_call__.remote(lambda _: os.getpid()))
         os.kill(process, signal.SIGKILL)
         end = time.monotonic() + PATIENCE
@@ -92,7 +93,8 @@ class Trial:
         raise AssertionError("no process took the place of the killed one")
 
     def damage(self) -> None:
-        """Flips a bit of the last patch in the store. No worker may apply it, and no file may change."""
+        """Flips a bit of the last patch in the store, and checks that no worker applies it and no
+        file changes."""
         key = self.published[-1].url.partition("models/")[2]
         whole = self.store.get_object(Bucket="models", Key=key)["Body"].read()
         damaged = bytearray(whole)
@@ -141,7 +143,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     steps = parser.parse_args().steps
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # Otherwise the server of the store prints each request.
+    # Without this setting, the server of the store prints each request.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
@@ -149,7 +151,7 @@ def main() -> None:
     environment = {
         "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "trial", "AWS_SECRET_ACCESS_KEY": "trial",
         "AWS_DEFAULT_REGION": "us-east-1",
-        # The actors find `patches.py`.
+        # With this path, the actors can import `patches.py`.
         "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.abspath(__file__)), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     os.environ.update(environment)

@@ -21,7 +21,7 @@ import zten.patch
 
 @dataclass(frozen=True)
 class Published:
-    """A patch in the object store."""
+    """A patch in the object store: its URL, and the identities of the tensors before and after it."""
 
     url: str
     """The name of the patch: ``s3://bucket/key``."""

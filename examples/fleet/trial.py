@@ -40,7 +40,7 @@ NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 
 def flipped(place: int) -> Callable[[bytearray], None]:
-    """Changes one byte of a file."""
+    """Returns a function that changes the byte of a file at `place`."""
 
     def damage(data: bytearray) -> None:
         data[place] ^= 1
@@ -53,7 +53,8 @@ def shortened(data: bytearray) -> None:
     del data[-1]
 
 
-# The magic, the first byte of the tensor, the footer, and the length.
+# The damaged bytes are the magic, the first byte of the tensor, the footer, and the end of the
+# file.
 DAMAGES: list[tuple[str, Callable[[bytearray], None]]] = [
     ("header-magic", flipped(0)),
     ("digest-mismatch", flipped(64)),
@@ -102,7 +103,7 @@ def check_part(part: Mapping[str, Any], *, meeting: Path | None, driver: str) ->
 
 
 class Killer(threading.Thread):
-    """Waits for a task that reports its process and node, and kills it."""
+    """A thread that waits for a task that reports its process and node, and kills one of them."""
 
     def __init__(self, meeting: Path, kill: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(daemon=True)
@@ -121,7 +122,7 @@ class Killer(threading.Thread):
 
 
 class Trial:
-    """The files, and the expected verdicts."""
+    """A trial: the files, and the verdicts that `fleet.py` must find."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.folder = folder
@@ -160,7 +161,8 @@ class Trial:
         return table
 
     def validate(self, table: pa.Table) -> None:
-        """Every file has one row, and exactly the damaged ones are rejected, each by its rule."""
+        """Checks that every file has one row, and that exactly the damaged files are rejected,
+        each by its rule."""
         files = table["file"].to_pylist()
         if sorted(files) != sorted(self.paths):
             lost, new = set(self.paths) - set(files), len(files) - len(set(files))
@@ -173,7 +175,7 @@ class Trial:
 
 
 def kill_process(victim: dict[str, Any]) -> None:
-    """Kills a worker."""
+    """Kills the process of the worker that `victim` describes."""
     os.kill(victim["process"], signal.SIGKILL)
 
 

@@ -8,6 +8,7 @@ use zten_zstd::encode::{Level, encode};
 
 /// The largest number of bytes that frames may decode to in this target.
 const MOST: u64 = 1 << 20;
+/// The bounds with which zten decodes frames in this target.
 const BOUNDS: Bounds = Bounds { window: MOST, decoded: MOST, declared: None };
 /// The smallest window of a frame that is not a single segment: RFC 8878 §3.1.1.1.2.
 const SMALLEST_WINDOW: usize = 1 << 10;
@@ -36,14 +37,14 @@ pub fn zstd(input: &[u8]) {
 fn decoded(frames: &[u8], piece: usize) {
     let ours = decode(frames, BOUNDS);
     if let Ok(ours) = &ours {
-        assert!(by_ruzstd(frames) == *ours, "`ruzstd` makes something else");
+        assert!(by_ruzstd(frames) == *ours, "`ruzstd` decodes to other bytes");
         if ours.len() < 64 << 10 {
-            assert!(in_pieces(frames, piece).as_ref() == Ok(ours), "pieces make a difference");
+            assert!(in_pieces(frames, piece).as_ref() == Ok(ours), "decoding in pieces gives another result");
         }
     }
     #[cfg(feature = "zstd-ruzstd")]
     if let (Ok(ours), Some(other)) = (&ours, by_feature(frames)) {
-        assert!(other == *ours, "the decoder of the feature makes something else");
+        assert!(other == *ours, "the decoder of the feature decodes to other bytes");
     }
     let mut decoder = zstd::stream::Decoder::with_buffer(frames).expect("memory");
     decoder.window_log_max(MOST.ilog2()).expect("a possible window");
@@ -69,7 +70,7 @@ fn decoded(frames: &[u8], piece: usize) {
 /// Returns whether `error` was found just after an empty compressed block. A checksum may follow the block if it is
 /// the last.
 fn has_empty_block(frames: &[u8], error: &DecodeError) -> bool {
-    let end = usize::try_from(error.at()).expect("a place in memory");
+    let end = usize::try_from(error.at()).expect("an offset that fits in memory");
     let headers = [3, 7].into_iter().filter_map(|back| frames.get(end.checked_sub(back)?..));
     headers.into_iter().any(|header| matches!(header, [4 | 5, 0, 0, ..]))
 }
@@ -88,7 +89,7 @@ fn by_ruzstd(mut frames: &[u8]) -> Vec<u8> {
 
 fn in_pieces(frames: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
     let mut source = |at: u64, buffer: &mut [u8]| {
-        let at = usize::try_from(at).expect("a place in memory");
+        let at = usize::try_from(at).expect("an offset that fits in memory");
         buffer.copy_from_slice(&frames[at..][..buffer.len()]);
         Ok(())
     };
@@ -103,7 +104,7 @@ fn in_pieces(frames: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
             read => all.extend_from_slice(&buffer[..read]),
         }
     }
-    assert!(tapped == frames, "what was stored is not what was seen");
+    assert!(tapped == frames, "the tap got other bytes than the stored ones");
     Ok(all)
 }
 
@@ -133,8 +134,8 @@ fn encoded(content: &[u8], level: u8) {
 
 fn all(content: &[u8], level: Level) {
     let frame = encode(content, level).expect("memory");
-    assert!(decode(&frame, BOUNDS).as_deref() == Ok(content), "we decode something else");
-    assert!(by_ruzstd(&frame) == content, "`ruzstd` decodes something else");
+    assert!(decode(&frame, BOUNDS).as_deref() == Ok(content), "zten decodes to other bytes");
+    assert!(by_ruzstd(&frame) == content, "`ruzstd` decodes to other bytes");
     let theirs = zstd::bulk::decompress(&frame, content.len()).expect("libzstd decodes it");
-    assert!(theirs == content, "libzstd decodes something else");
+    assert!(theirs == content, "libzstd decodes to other bytes");
 }

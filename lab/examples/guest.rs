@@ -20,7 +20,7 @@ pub extern "C" fn reserve(length: usize) -> *mut u8 {
     file.as_mut_ptr()
 }
 
-/// Opens the file.
+/// Opens the file in memory, as canonical if `canonical` is not 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(canonical: u32) -> u64 {
     run(canonical, |_| Ok(()))

@@ -26,7 +26,8 @@ from safetensors.torch import load_file
 
 TYPES = """float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 uint16 uint32 uint64
 float8_e4m3fn float8_e5m2""".split()
-# More types of PyTorch. The function `convert` says which of these safetensors cannot hold.
+# More types of PyTorch, whose files are only checked to be valid and not compared with what
+# safetensors reads.
 OTHERS = "complex128 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
 
 
@@ -38,14 +39,14 @@ def elements(name: str) -> torch.Tensor:
 
 
 def noted() -> torch.nn.Parameter:
-    """A parameter with an attribute."""
+    """Returns a parameter with an attribute of its own."""
     parameter = torch.nn.Parameter(torch.arange(3.0))
     parameter.tag = "x"
     return parameter
 
 
 def unread() -> dict[str, object]:
-    """Values with tensors that are not read: the files are unsupported, and never valid or invalid."""
+    """Returns values with tensors that are not read: the files are unsupported, and never valid or invalid."""
     base = torch.arange(6.0).view(2, 3)
     return {
         "columns": base.to_sparse_csc(),
@@ -61,7 +62,7 @@ class Attributes:
 
 
 def values() -> dict[str, object]:
-    """Tensors together with values of classes that zten knows: the files are valid, perhaps with notes."""
+    """Returns tensors together with values of classes that zten knows: the files are valid, perhaps with notes."""
     base = torch.arange(6.0).view(2, 3)
     zone = datetime.timezone(datetime.timedelta(hours=1), "x")
     return {
@@ -138,7 +139,7 @@ def compare_others(zten: str, folder: pathlib.Path) -> None:
 
 
 def written() -> dict[str, object]:
-    """Values as people save them."""
+    """Returns values such as people save in checkpoints, by the names of their files."""
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
     states = {}

@@ -73,7 +73,7 @@ def dict_of(*pairs: tuple[bytes, bytes]) -> bytes:
 
 
 def items_of(*pairs: tuple[bytes, bytes]) -> bytes:
-    """Adds items to the dictionary in front."""
+    """Returns the instructions that add items to the dictionary that was pushed before."""
     return b"(" + b"".join(key + value for key, value in pairs) + b"u"
 
 
@@ -82,7 +82,7 @@ def class_of(module: str, name: str) -> bytes:
 
 
 def stacked_class(module: str, name: str) -> bytes:
-    """A class as protocol 4 spells it."""
+    """Returns the instructions that import a class, as protocol 4 spells them."""
     return text(module) + text(name) + b"\x93"
 
 
@@ -99,7 +99,7 @@ def with_state(value: bytes, state: bytes) -> bytes:
 
 
 def encoded(data: bytes) -> bytes:
-    """Bytes as protocol 2 spells them."""
+    """Returns the instructions of a bytes object, as protocol 2 spells them."""
     return call(class_of("_codecs", "encode"), text(data.decode("latin1")), text("latin1"))
 
 
@@ -133,7 +133,7 @@ def numbers(*values: int) -> bytes:
 
 
 def rebuilt(store: bytes, shape: bytes, strides: bytes, offset: int = 0, *more: bytes) -> bytes:
-    """A tensor as PyTorch writes it since 0.4."""
+    """Returns the instructions of a tensor, as PyTorch writes it since 0.4."""
     function = class_of("torch._utils", "_rebuild_tensor_v2")
     return call(function, store, integer(offset), shape, strides, FALSE, ORDERED, *more)
 
@@ -144,12 +144,12 @@ SIX = struct.pack("<6f", *range(6))
 
 
 def tensor(store: bytes) -> bytes:
-    """A tensor of all six elements of a storage."""
+    """Returns the instructions of a tensor of all six elements of a storage."""
     return rebuilt(store, *VECTOR)
 
 
 def beside(value: bytes) -> bytes:
-    """A dictionary of a tensor and another value."""
+    """Returns the instructions of a dictionary of a tensor and another value."""
     return dict_of((text("a"), tensor(storage())), (text("v"), value))
 
 
@@ -157,7 +157,7 @@ def beside(value: bytes) -> bytes:
 
 
 def archive(value: bytes, storages: dict[str, bytes] | None = None, *, order: str | None = "little", protocol: int = 2) -> bytes:
-    """An archive as PyTorch writes it since 1.6."""
+    """Returns an archive, as PyTorch writes it since 1.6."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         members = {"data.pkl": pickled(value, protocol), "version": b"3\n"}
@@ -188,7 +188,7 @@ def stream(
     protocol: int = 2,
     tail: bytes = b"",
 ) -> bytes:
-    """A stream as PyTorch wrote it before 1.6: each storage has a key, its number of elements, and its bytes."""
+    """Returns a stream, as PyTorch wrote it before 1.6: each storage has a key, its number of elements, and its bytes."""
     held = [(text("0"), 6, SIX)] if storages is None else storages
     values = long(magic), integer(version), facts or system(), value, list_of(*(key for key, _, _ in held))
     pickles = b"".join(pickled(value, protocol) for value in values)
@@ -196,7 +196,7 @@ def stream(
 
 
 def saved(value: object, protocol: int = 2, is_zip: bool = True) -> bytes:
-    """A file that today's PyTorch writes."""
+    """Returns the bytes of the file in which today's PyTorch saves `value`."""
     out = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -205,7 +205,7 @@ def saved(value: object, protocol: int = 2, is_zip: bool = True) -> bytes:
 
 
 def without_sums(file: bytes, members: int = 1000) -> bytes:
-    """The archive `file` with 0 in place of the checksums of its first members."""
+    """Returns the archive `file` with 0 in place of the checksums of its first members."""
     data = bytearray(file)
     for signature, offset in ((b"PK\x03\x04", 14), (b"PK\x01\x02", 16)):
         at = 0
@@ -317,7 +317,7 @@ def streams() -> Iterator[Form]:
 
 
 def python_2() -> Iterator[Form]:
-    """Streams as Python 2 wrote them: byte strings for texts, long integers in shapes, dictionaries from lists of pairs."""
+    """Yields streams as Python 2 wrote them: byte strings for texts, long integers in shapes, dictionaries from lists of pairs."""
 
     def store(key: str = "1153679344", device: str = "cuda:0", count: int = 6) -> bytes:
         return (
@@ -410,14 +410,15 @@ def dtype(
     aligned: bytes = FALSE,
     copied: bytes = TRUE,
 ) -> bytes:
-    """A dtype of NumPy."""
+    """Returns the instructions of a NumPy dtype. The arguments replace single parts of what NumPy
+    writes."""
     made = call(class_of("numpy", "dtype"), spell(name), aligned, copied)
     state = integer(3), spell(order), NONE, NONE, NONE, integer(sizes[0]), integer(sizes[1]), integer(flags)
     return with_state(made, tuple_of(*state))
 
 
 def records(flags: int, size: int = 4) -> bytes:
-    """A dtype of records that hold a number each, as NumPy's class `record` has them."""
+    """Returns the instructions of a dtype of records that hold a number each, as NumPy's class `record` has them."""
     made = call(class_of("numpy", "dtype"), class_of("numpy.core.records", "record"), integer(0), integer(1))
     fields = dict_of((text("x"), tuple_of(dtype("f4"), integer(0))))
     return with_state(made, tuple_of(integer(3), text("|"), NONE, tuple_of(text("x")), fields, *map(integer, (size, 1, flags))))
@@ -444,7 +445,8 @@ PLAIN: dict[str, object] = {
     "large": 1 << 80,
     "negative-large": -(1 << 200),
 }
-# Values of other classes.
+# Values of classes that PyTorch does not read with `weights_only=True`, so that zten makes a
+# note.
 NOTED: dict[str, object] = {
     "defaultdict": collections.defaultdict(list, k=[1]),
     "defaultdict-none": collections.defaultdict(None, k=1),
@@ -507,7 +509,7 @@ EMPTY_BYTES = {"bytes-empty": b""}
 
 
 def values() -> Iterator[Form]:
-    """Values of each class that is read, as PyTorch writes them together with a tensor."""
+    """Yields values of each class that is read, as PyTorch writes them together with a tensor."""
     for protocol in (2, 4, 5):
         for name, value in PLAIN.items():
             # PyTorch knows few instructions of later protocols when it loads with `weights_only=True`.
@@ -520,7 +522,7 @@ def values() -> Iterator[Form]:
     for name, value in NOTED.items():
         yield f"note--stream-{name}.pth", saved({"a": BASE, "v": value}, 2, is_zip=False)
 
-    # As other releases of Python and NumPy spell them.
+    # The same values in the form in which other releases of Python and NumPy write them.
     others = {
         "bytearray-before-3.8": call(class_of("__builtin__", "bytearray"), text("a\xff"), text("latin-1")),
     }
@@ -564,14 +566,14 @@ def array(
     order: bytes = FALSE,
     content: bytes | None = None,
 ) -> bytes:
-    """An array of NumPy: two elements of f4, unless an argument says otherwise."""
+    """Returns the instructions of an array of NumPy: two elements of f4, unless an argument says otherwise."""
     made = call(class_of(module, "_reconstruct"), class_, first or numbers(0), code or encoded(b"b"))
     state = version, shape or numbers(2), of or dtype("f4"), order, content or encoded(struct.pack("<2f", 1, 2))
     return with_state(made, tuple_of(*state))
 
 
 def wrong_values() -> Iterator[Form]:
-    """Values of classes that are read, with other arguments than their own pickles have."""
+    """Yields values of classes that are read, with other arguments than their own pickles have."""
 
     def of(name: str, *arguments: bytes) -> bytes:
         module, _, class_ = name.rpartition(".")
@@ -837,7 +839,7 @@ def wrong_values() -> Iterator[Form]:
 
 
 def tensors() -> Iterator[Form]:
-    """Sparse, quantized, nested and other special tensors."""
+    """Yields sparse, quantized, nested and other special tensors."""
     coo = torch.tensor([[0.0, 1.0], [2.0, 0.0]]).to_sparse()
     repeated = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
     hybrid = torch.sparse_coo_tensor([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], (2, 2))
@@ -989,7 +991,8 @@ def tensors() -> Iterator[Form]:
         ),
     )
 
-    # Views that show their elements conjugated or negated.
+    # Tensors whose metadata says that their elements are conjugated or negated when they are
+    # read.
     complex_ = storage("ComplexFloatStorage", text("0"), text("cpu"), 3)
     for name, expected, facts in (
         ("metadata-conj", "valid", dict_of((text("conj"), TRUE))),
@@ -1008,7 +1011,7 @@ def tensors() -> Iterator[Form]:
 
 
 def keys() -> Iterator[Form]:
-    """Keys of dictionaries that are no texts."""
+    """Yields dictionaries with keys that are not texts."""
     of = {
         "tuple": (1, "a"),
         "tuple-one": (1,),
@@ -1081,7 +1084,7 @@ class Module(torch.nn.Module):
 
 
 def archives() -> Iterator[Form]:
-    """Forms of the archive."""
+    """Yields checkpoints whose zip archive has unusual members or headers."""
     torch.manual_seed(1)
     out = io.BytesIO()
     with warnings.catch_warnings():
@@ -1159,8 +1162,8 @@ def archives() -> Iterator[Form]:
 
 
 def classes() -> Iterator[Form]:
-    """Classes and functions of PyTorch, each as a value that nothing calls: zten may know more of them than PyTorch's reader of weights,
-    and less."""
+    """Yields classes and functions of PyTorch, each as a value that nothing calls: zten may know more of them than PyTorch's reader
+    of weights, and less."""
     kinds = """Float Double Half BFloat16 Long Int Short Char Byte Bool ComplexFloat ComplexDouble QUInt8 QInt8 QInt32 QUInt4x2
         QUInt2x4""".split()
     modules = "torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"
@@ -1181,7 +1184,7 @@ def classes() -> Iterator[Form]:
 
 
 def costs(count: int = 60_000) -> Iterator[Form]:
-    """Pickles in which many calls share one long value: a reader that looks at the value in each call takes quadratic time. What
+    """Yields pickles in which many calls share one long value: a reader that looks at the value in each call takes quadratic time. What
     the verdict is does not matter."""
 
     def put(number: int) -> bytes:
@@ -1191,7 +1194,7 @@ def costs(count: int = 60_000) -> Iterator[Form]:
         return b"j" + struct.pack("<I", number)
 
     def calls(module: str, name: str, value: bytes, arguments: bytes) -> bytes:
-        """Many calls of a function. The value 0 of the memo is `value`."""
+        """Returns the instructions of a list of many calls of a function. The value 0 of the memo is `value`."""
         return list_of(value + put(0), class_of(module, name) + put(1), *[get(1) + arguments + b"R"] * count)
 
     integers = [integer(number) for number in range(count)]
@@ -1269,7 +1272,7 @@ def forms() -> Iterator[Form]:
 
 
 def loaded(path: str, weights_only: bool, connection) -> None:
-    """Loads a file, and sends what happened."""
+    """Loads a file, and sends `reads` or a description of the error to `connection`."""
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
     warnings.simplefilter("ignore")
     try:

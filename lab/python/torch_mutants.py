@@ -279,7 +279,8 @@ def reports(zten: str, paths: list[pathlib.Path]) -> list[dict]:
 
 
 def cause(error: BaseException) -> str:
-    """Returns what is the same in the messages of errors of one cause."""
+    """Returns the part of an error's message that is the same for all errors of one cause, by
+    which errors are counted."""
     first = next(iter(str(error).splitlines()), "")
     named = re.search(r"GLOBAL (\S+)|Unsupported operand (\d+)", str(error))
     return f"{type(error).__name__}: {named[0] if named else re.sub(r'[0-9]+', 'N', first)[:70]}"
@@ -468,13 +469,14 @@ class Comparison:
             self.equal(path, found, ours, is_valid)
 
     def equal(self, path: pathlib.Path, theirs: dict[str, str | None], ours: dict[str, str], is_valid: bool) -> None:
-        """Checks that both read the same tensors."""
+        """Checks that zten and PyTorch read the same tensors in a file, with equal content."""
         is_exact = not any(name.startswith("?") for name in theirs)
         for name, wanted in theirs.items():
             if name.startswith("?") or wanted is None:
                 continue
             if name not in ours:
-                # A tensor that is not read makes a file unsupported.
+                # Only a file that is valid must have all tensors: a tensor that zten does not
+                # read makes a file unsupported.
                 if is_valid:
                     self.fault("a tensor is missing", path)
                 return
@@ -520,7 +522,7 @@ def outcome(path: str, is_compared: bool) -> tuple:
 
 def work(jobs: list[tuple[str, bool]], connection: multiprocessing.connection.Connection) -> None:
     """Sends the outcome of each job."""
-    # NumPy prints what it cannot raise.
+    # Standard error is closed, because NumPy prints errors there that it cannot raise.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     for job in jobs:

@@ -68,7 +68,7 @@ class Reduced:
 
 
 def pickles() -> list[bytes]:
-    """Pickles of every protocol that call functions in several ways, and others."""
+    """Returns pickles of every protocol that call functions in several ways, and harmless pickles."""
     values = [
         Reduced(print, ("x",)), {"a": [1, 2.5, None, True, b"x", "ä", (1,), {3}], "b": Reduced(print, ())},
         [Reduced(collections.OrderedDict, (), None, iter([1]), iter([("k", 1)]))], collections.Counter("abc"),
@@ -87,7 +87,7 @@ OPCODES = bytes(opcode.code.encode("latin-1")[0] for opcode in pickletools.opcod
 
 
 def damage(file: bytes, chance: random.Random) -> bytes:
-    """Changes, adds and removes some bytes, and cuts or continues the file."""
+    """Returns a copy of `file` in which some bytes are changed, added and removed, and which may be cut or continued."""
     content = bytearray(file)
     for _ in range(chance.randint(0, 3)):
         at, kind = chance.randrange(len(content)), chance.randrange(5)

@@ -42,7 +42,7 @@ fn a_returning_reader_is_reported() {
     assert_demo("invents", "wrong bytes", "invented: 11 bytes where there are 10");
     assert_demo("reads-outside", "wrong bytes", "outside: 11 bytes of a component of 10");
     assert_demo("is-exact", "accepted", "");
-    // The worst outcome counts.
+    // If a reader rejects a file and also returns wrong bytes, the wrong bytes count as the worse outcome.
     assert_demo("rejects-and-invents", "wrong bytes", "outside: 11 bytes of a component of 10");
 }
 

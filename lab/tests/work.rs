@@ -22,8 +22,8 @@ struct Row {
     name: &'static str,
     call: Call,
     ceiling: u64,
-    /// For each size, the number of bytes of the file and of its decoded content together, and the number of executed
-    /// instructions.
+    /// For each size of the file, the number of bytes and the number of executed instructions. The bytes are those of
+    /// the file, and of its decoded content unless the call only opens the file.
     sizes: Vec<(u64, u64)>,
     failed: Option<String>,
 }

@@ -73,7 +73,7 @@ const GROUPS: [Group; 11] = [
 /// A page of the site: its path without `.md`, in the folder `rules`, and its text.
 pub(crate) type Page = (String, String);
 
-/// The pages about rules.
+/// The pages about rules, and what they need in the rest of the site.
 pub(crate) struct Pages {
     /// All pages. The first one lists the groups.
     pub all: Vec<Page>,

@@ -71,7 +71,7 @@ fn layout<'a>(object: &Tensor<'a>) -> &'a str {
     match object.layout_name() {
         "sparse_csr" => "zt.sparse_csr/1",
         "sparse_coo" => "zt.sparse_coo/1",
-        // 0.1 also calls this layout `dense`.
+        // Generation 0.1 also calls the dense layout `dense`.
         name => name,
     }
 }

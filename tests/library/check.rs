@@ -26,7 +26,7 @@ use zten_testkit::{Shards, reads};
 /// The content of an object in a zTensor file of 1.2 that [`file`] makes: valid, or with one error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// 16 valid bytes.
+    /// The object has 16 valid bytes.
     Good,
     /// Three bools, of which the third has the invalid value 2.
     BadBool,

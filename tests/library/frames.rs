@@ -14,8 +14,11 @@ use zten_testkit::reads;
 
 /// The number of decoded bytes of each frame but the last, which has fewer.
 const FRAME: usize = 100;
+/// The number of decoded bytes of the last frame.
 const LAST: usize = 50;
+/// The number of frames of the array.
 const FRAMES: usize = 11;
+/// The number of bytes of each row of the array.
 const ROW: usize = 10;
 
 /// A source that records which bytes were read.
@@ -158,7 +161,7 @@ fn a_table_that_changes_is_validated_again() {
         (4, 16 << 20, "decoded-size"),
         (4, (16 << 20) + 1, "zstd-frame-single"),
     ] {
-        // Replaces four bytes of an entry.
+        // The changed file has another number in four bytes of an entry of the seek table.
         let (at, has_changed) = (usize::try_from(entry + place).unwrap(), AtomicBool::new(false));
         let mut other = made.file.clone();
         other[at..at + 4].copy_from_slice(&u32::to_le_bytes(number));

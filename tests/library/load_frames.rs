@@ -17,10 +17,12 @@ use zten_corpus::v2::{encoded, table};
 use zten_testkit::reads;
 use zten_zstd::encode;
 
-/// The number of frames in files of 1.2. A frame decodes to `NOISE` bytes of noise, or to `BOOLS` bools, which
-/// compress to an eighth. A file of noise is large enough for three threads, and a file of bools for four.
+/// The number of frames in files of 1.2: so many that a file of noise is large enough for three threads, and a file of
+/// bools, which compress to an eighth, for four.
 const FRAMES: usize = 12;
+/// The number of bytes of noise in a frame.
 const NOISE: usize = 270_000;
+/// The number of bools in a frame.
 const BOOLS: usize = 350_000;
 
 /// A file with one object `w` of one component, the decoded content of the component, and the offsets of its frames.

@@ -251,7 +251,8 @@ fn the_oracle_of_digest_lists_holds_for_damaged_lists() {
     assert!(accepted >= least(1000) && rejected >= least(500), "{accepted} {rejected}");
 }
 
-/// The last byte tells the oracle that the other bytes are a complete file.
+/// The oracle of other formats holds for the files of the corpus, and for damaged copies of them. The last byte of an
+/// input tells the oracle that the bytes before it are a complete file.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn other_formats_hold_for_the_corpus_and_for_damage_to_it() {

@@ -64,7 +64,7 @@ fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// Verifies all of `file`.
+/// Verifies all objects of `file`, and returns the first error.
 fn verify(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());

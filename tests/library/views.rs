@@ -78,7 +78,8 @@ fn big_endian_elements_have_the_right_values() {
     everywhere::<u16>(&file, "be_u16");
 }
 
-/// The bits of signaling NaNs with a payload. Some machines change such bits when a float is moved.
+/// Signaling NaNs with a payload keep their bits when they are read. Some machines change such bits when a float is
+/// moved.
 #[test]
 fn signalling_nans_keep_their_bits() {
     let (single, double) = (0x7fa1_2345_u32, 0xfff4_5678_9abc_def1_u64);

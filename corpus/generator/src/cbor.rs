@@ -21,7 +21,7 @@ pub enum Head {
 pub enum Item {
     /// Bytes as they are: a scalar, a string, or invalid CBOR.
     Raw(Vec<u8>),
-    /// An array.
+    /// An array: the encoding of its head, and its items.
     Array(Head, Vec<Item>),
     /// A map.
     Map(Head, Vec<(Item, Item)>),
@@ -89,7 +89,7 @@ pub fn push_head(out: &mut Vec<u8>, major: u8, value: u64) {
     push_head_of(out, head_width(value), major, value);
 }
 
-/// Adds a text string.
+/// Appends a text string to `out`, with the shortest head.
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
     push_head(out, 3, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
@@ -160,7 +160,7 @@ pub fn uints(values: &[u64]) -> Item {
     array(values.iter().map(|&value| uint(value)).collect())
 }
 
-/// Returns a map.
+/// Returns a map of `pairs` in the given order, whose head gives the right count in its shortest encoding.
 pub fn map(pairs: Vec<(Item, Item)>) -> Item {
     Item::Map(Head::Shortest, pairs)
 }

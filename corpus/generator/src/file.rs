@@ -15,7 +15,7 @@ pub const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 enum SizeField {
     /// The length of the manifest.
     Right,
-    /// This number.
+    /// This number, whatever the length of the manifest is.
     Is(u64),
     /// The length of the file minus a number.
     FileMinus(usize),
@@ -152,9 +152,9 @@ impl File {
         Self::v1(manifest).header(MAGIC_V0).footer(b"")
     }
 
-    // Changes of the container.
+    // The methods from here on change the container: header, blobs and footer.
 
-    /// Replaces the header magic.
+    /// Replaces the magic at the start of the file.
     pub fn header(mut self, bytes: &[u8]) -> Self {
         self.header = bytes.to_vec();
         self

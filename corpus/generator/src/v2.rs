@@ -94,7 +94,7 @@ impl FileV2 {
         file
     }
 
-    /// Replaces the header magic.
+    /// Replaces the magic at the start of the file.
     pub fn header(mut self, bytes: &[u8]) -> Self {
         (self.header, self.spot) = (bytes.to_vec(), Spot::At(0));
         self

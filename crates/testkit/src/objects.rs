@@ -57,7 +57,7 @@ pub struct ObjectComponent {
     pub role: &'static str,
     /// The type of the elements.
     pub of: Type,
-    /// The number of elements.
+    /// The number of elements of the component.
     pub elements: u64,
     /// The bytes of the elements.
     pub content: Vec<u8>,

@@ -47,7 +47,7 @@ pub struct Build<'a> {
     pub features: &'a str,
     /// The flags of the compiler, separated by the byte 0x1f; `None` for those in the environment.
     pub flags: Option<&'a str>,
-    /// Further arguments of Cargo.
+    /// Further arguments that Cargo gets.
     pub arguments: &'a [&'a str],
 }
 

@@ -72,6 +72,7 @@ pub struct Frames<D = Decoder> {
     walk: FrameWalk,
     /// The number of bytes that all frames must decode to; if `declared` is false, the largest number that they may decode to.
     most: u64,
+    /// Whether the number of bytes that all frames must decode to is known.
     declared: bool,
     produced: u64,
     /// Whether there is exactly one frame, and it has a checksum.

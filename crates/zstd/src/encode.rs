@@ -26,6 +26,7 @@ use crate::xxh64::Xxh64;
 
 /// The largest distance of a match in bytes: the window that a reader must keep.
 const WINDOW: usize = 1 << WINDOW_LOG;
+/// The base-2 logarithm of [`WINDOW`].
 const WINDOW_LOG: u8 = 18;
 /// The largest number of content bytes that are kept. It is larger than a window and a block, so that old bytes need not be
 /// dropped after every block.
@@ -95,8 +96,9 @@ pub struct Encoder {
     decoded: u64,
     taken: u64,
     begun: bool,
-    /// The bytes to which matches may refer, and from `start` on the block that is being filled.
+    /// The content that is kept: bytes to which matches may refer, and then the block that is being filled.
     kept: Vec<u8>,
+    /// The index in `kept` of the block that is being filled.
     start: usize,
     blocks: Blocks,
     /// The checksum of the content so far, if the frame ends with one.

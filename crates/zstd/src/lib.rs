@@ -30,9 +30,9 @@ mod xxh64;
 /// The reason why a function that calls a function of the caller, such as a source of bytes, ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackFailure<C, E> {
-    /// The callback failed.
+    /// The function of the caller failed, with this error.
     Callback(C),
-    /// Decoding or encoding failed.
+    /// Decoding or encoding failed, with this error.
     Codec(E),
 }
 

@@ -31,10 +31,14 @@ pub fn run(image: &Path) -> Result<String> {
         if begun.elapsed() > PATIENCE {
             child.kill()?;
             child.wait()?;
-            return Err("it does not end".into());
+            return Err("the image does not end within two minutes".into());
         }
         thread::sleep(Duration::from_millis(10));
     };
-    let text = reader.join().map_err(|_| "the reader of its output has failed")??;
-    if status.success() { Ok(text) } else { Err(format!("it fails: {}", text.trim()).into()) }
+    let text = reader.join().map_err(|_| "the output of the image cannot be read")??;
+    if status.success() {
+        Ok(text)
+    } else {
+        Err(format!("the image failed and printed: {}", text.trim()).into())
+    }
 }

@@ -31,7 +31,10 @@ impl Printed {
             match *words.as_slice() {
                 ["digit", number, class, ref logits @ ..] => {
                     if number.parse::<usize>()? != printed.digits.len() {
-                        return Err(format!("another digit comes first: {line}").into());
+                        return Err(format!(
+                            "the image printed the digits in another order: {line}"
+                        )
+                        .into());
                     }
                     let logits: Result<_, _> =
                         logits.iter().map(|text| f32::from_str(text)).collect();
@@ -46,7 +49,7 @@ impl Printed {
                 }
                 ["heap", bytes, "of", _] => printed.heap = Some(bytes.parse()?),
                 ["stack", bytes] => printed.stack = Some(bytes.parse()?),
-                _ => return Err(format!("it prints {line:?}").into()),
+                _ => return Err(format!("the image printed an unknown line: {line:?}").into()),
             }
         }
         Ok(printed)

@@ -18,13 +18,20 @@ const HOSTILE: usize = 5;
 pub fn digits(printed: &Printed) -> Result<()> {
     let expected = network::expected()?;
     if printed.digits.len() != expected.len() {
-        return Err(format!("{} digits and not {}", printed.digits.len(), expected.len()).into());
+        return Err(format!(
+            "the image classified {} digits, expected {}",
+            printed.digits.len(),
+            expected.len()
+        )
+        .into());
     }
     for (at, (here, numpy)) in printed.digits.iter().zip(&expected).enumerate() {
         let near = |pair: (&f32, &f32)| (pair.0 - pair.1).abs() <= TOLERANCE;
         let same = here.1.len() == numpy.1.len() && here.1.iter().zip(&numpy.1).all(near);
         if here.0 != numpy.0 || !same {
-            return Err(format!("digit {at} is {here:?}, and {numpy:?} by NumPy").into());
+            return Err(
+                format!("digit {at} is {here:?} in the image, and {numpy:?} by NumPy").into()
+            );
         }
     }
     Ok(())
@@ -42,23 +49,30 @@ pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
     if found == printed.objects {
         return Ok(());
     }
-    Err(format!("it lists {:?} and not {found:?}", printed.objects).into())
+    Err(format!("the image lists {:?}, expected {found:?}", printed.objects).into())
 }
 
 /// Checks that the image rejects every hostile file by the rule and at the byte by which the library rejects it on
 /// this machine.
 pub fn rejected(printed: &Printed) -> Result<()> {
     if printed.rejected.len() != HOSTILE {
-        return Err(format!("{} files rejected and not {HOSTILE}", printed.rejected.len()).into());
+        return Err(format!(
+            "the image rejected {} files, expected {HOSTILE}",
+            printed.rejected.len()
+        )
+        .into());
     }
     let options = OpenOptions::default().limits(Limits::embedded());
     for (name, rule, offset) in &printed.rejected {
         let file = std::fs::read(path("../corpus/reject").join(name))?;
         let Err(error) = options.from_bytes(&file) else {
-            return Err(format!("{name} is accepted here").into());
+            return Err(format!("the library accepts {name}, which the image rejects").into());
         };
         if (error.rule(), error.offset()) != (Some(rule.as_str()), Some(*offset)) {
-            return Err(format!("{name}: {rule} at {offset}, and here {error}").into());
+            return Err(format!(
+                "{name}: the image reports {rule} at {offset}, and the library {error}"
+            )
+            .into());
         }
     }
     Ok(())

@@ -27,7 +27,7 @@ impl<D: ReadNorFlash> ReadAt for Flash<D> {
 /// A simulated flash memory behind SPI, which counts reads. Its bytes cannot be borrowed.
 pub struct Simulated {
     bytes: &'static [u8],
-    /// The number of reads.
+    /// The number of reads from the flash memory so far.
     pub reads: u32,
     /// The number of bytes that were read.
     pub read: usize,

@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use embedded_alloc::LlffHeap;
 
-/// The size of the heap in bytes.
+/// The size of the heap in bytes, without zstd.
 #[cfg(not(feature = "zstd"))]
 pub const HEAP: usize = 8 << 10;
-/// The size of the heap in bytes, of which zstd needs more.
+/// The size of the heap in bytes, with zstd, which needs more.
 #[cfg(feature = "zstd")]
 pub const HEAP: usize = 40 << 10;
 

@@ -146,7 +146,11 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
         }
     };
     // A compromised worker could pass a broken rule as a note, so that an invalid file would look valid.
-    if notes.iter().all(Found::is_note) { Ok(()) } else { Err("a note that is none".to_owned()) }
+    if notes.iter().all(Found::is_note) {
+        Ok(())
+    } else {
+        Err("a note has a rule that makes files invalid".to_owned())
+    }
 }
 
 /// All generations of zTensor.

@@ -17,7 +17,7 @@ fn run(work: Work) -> Result<Vec<u8>, String> {
         [] => None,
         policy => Some(postcard::from_bytes(policy).map_err(|error| error.to_string())?),
     };
-    let file = work.files.into_iter().next().ok_or("a job without a file")?;
+    let file = work.files.into_iter().next().ok_or("the job has no file")?;
     let answer = match apply(policy.as_ref(), check_file(file, policy.as_ref())) {
         Ok(Valid { format, summary, notes }) => Answer::Valid {
             format: format.to_owned(),
@@ -33,17 +33,17 @@ fn run(work: Work) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&answer).map_err(|error| error.to_string())
 }
 
-/// What the answer about a valid file says.
+/// The fields of the answer about a valid file.
 struct Valid {
     format: &'static str,
     summary: String,
     notes: Vec<Finding>,
 }
 
-/// What the answer about a file that is not valid says.
+/// The fields of the answer about a file that is not valid.
 struct Rejected {
     found: Finding,
-    /// The number of other objects with an error, or `None` if they were not checked.
+    /// The number of other objects with an error, or `None` if the other objects were not checked.
     more: Option<u64>,
     notes: Vec<Finding>,
 }

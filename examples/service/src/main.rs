@@ -123,7 +123,7 @@ mod program {
     }
 
     pub(super) fn main() -> ExitCode {
-        // First: in a worker this call never returns.
+        // This call comes first, because it never returns in a worker.
         zten_worker::init(&[&CHECK]);
         match serve(&Arguments::parse()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -136,7 +136,8 @@ mod program {
 
     fn serve(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         let service = Service::start(arguments.settings())?;
-        // Receiving the first file would fail otherwise.
+        // A spool folder that cannot be written to would make receiving the first file fail, so it is tried at the
+        // start.
         tempfile::tempfile_in(&arguments.spool)
             .map_err(|error| format!("--spool {}: {error}", arguments.spool.display()))?;
         let log: Box<dyn Write + Send> =

@@ -51,7 +51,7 @@ impl Default for Settings {
 /// The outcome of checking a file.
 #[derive(Debug)]
 pub enum Checked {
-    /// The file is valid.
+    /// The file is valid: it keeps all rules, and the policy if there is one.
     Valid {
         /// The format of the file.
         format: String,
@@ -64,7 +64,7 @@ pub enum Checked {
     Rejected {
         /// The finding that decides the verdict.
         finding: Box<Finding>,
-        /// The number of other objects with an error, or `None` if they were not checked.
+        /// The number of other objects with an error, or `None` if the other objects were not checked.
         more: Option<u64>,
         /// The notes on the file.
         notes: Vec<Finding>,
@@ -127,7 +127,9 @@ impl Service {
             Answer::Rejected { found, more, notes: own } => {
                 let finding = Box::new(found.into_finding(self.policy.as_deref()));
                 if finding.row.is_some() && finding.verdict == zten::finding::Verdict::Valid {
-                    return Err(JobError::Answer("a note as the reason of a rejection".to_owned()));
+                    return Err(JobError::Answer(
+                        "the reason of a rejection is only a note".to_owned(),
+                    ));
                 }
                 Checked::Rejected { finding, more, notes: notes(own) }
             }

@@ -27,11 +27,11 @@ use samples::{Known, Sample, mixed, samples};
 use zten_service::{Checked, Service, Settings};
 use zten_worker::{Budget, JobError};
 
-/// What the worker of a file does.
+/// What the worker does with a file of the test.
 enum Behavior {
     /// The worker checks the file, with this result.
     Honest(Known),
-    /// The worker gives an invalid answer or none.
+    /// The worker gives an invalid answer, or no answer.
     Lie,
 }
 
@@ -87,12 +87,13 @@ fn children() -> usize {
     let stats = fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok());
-    // The fields are the name, which may contain any bytes, in brackets, then the state and the parent.
+    // The fields of `/proc/PID/stat` are the number of the process, its name in brackets, which may contain any
+    // bytes, its state, and its parent.
     let parent = |stat: &String| stat.rsplit(')').next()?.split(' ').nth(2).map(str::to_owned);
     stats.filter(|stat| parent(stat) == Some(own.clone())).count()
 }
 
-/// Returns the memory in use, in KiB.
+/// Returns the resident memory of this process in KiB.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

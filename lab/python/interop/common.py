@@ -8,7 +8,7 @@ import math
 import struct
 import subprocess
 
-# The names that NumPy and the packages have for storage types.
+# The name that NumPy and the packages have for each storage type, by its name in zten.
 NUMPY_NAMES = {
     "f64": "float64",
     "f32": "float32",

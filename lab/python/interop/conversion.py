@@ -59,7 +59,7 @@ class Conversion:
                 self.output.write_bytes(there)
             before = sorted(self.folder.iterdir())
             status, _, errors = self.zten.call("convert", "--force", path, self.output)
-            # The file is invalid or unsupported.
+            # The exit status 1 means that the file is invalid, and 3 that it is unsupported.
             assert status in (1, 3), (path, status, errors)
             assert name in errors, (name, errors)
             assert sorted(self.folder.iterdir()) == before, "something was left behind"

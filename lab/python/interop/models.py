@@ -234,7 +234,7 @@ def vocabulary(rng, writer, words):
         return words
     tokens, types, scores = tokens_of(rng, kind, words)
     writer.add_tokenizer_pre(pick(rng, ["default", "llama-bpe", "qwen2"]))
-    # The writer also takes bytes.
+    # The method takes tokens as texts or as bytes.
     writer.add_token_list([token.encode() for token in tokens] if flag(rng) else tokens)
     if kind != "rwkv" or flag(rng):
         writer.add_token_types(types if flag(rng) else [int(type) for type in types])
@@ -302,7 +302,8 @@ def others(rng, writer, names, blocks):
             add(rng, writer, name, blocks)
 
 
-# The facts above whose numbers must agree, and keys that a program may define itself.
+# Methods that `others` does not call: those of facts that are written above, whose numbers must
+# agree, and those for keys that a program defines itself.
 SAID = (
     {
         f"add_{name}"
@@ -433,7 +434,7 @@ def write(rng, path):
         held["scalar"] = tensor(rng, [], TYPES.F32)
         held["empty"] = tensor(rng, [int(rng.integers(0, 3)), 0, 4], TYPES.F16)
     if rng.integers(8) == 0:
-        # These tensors were added only so that the sizes of the embeddings are found.
+        # The tensors were added only so that the writer finds the sizes of the embeddings.
         held.clear()
     return finish(writer, held, path, streams=not writer.use_temp_file and not split and flag(rng))
 

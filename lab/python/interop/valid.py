@@ -111,7 +111,8 @@ def safetensors_file(rng, path):
         if rng.integers(2):
             sides = [int(side) for side in rng.integers(0, 5, rng.integers(1, 4))]
             data = rng.bytes(int(np.prod(sides)))
-            # Each byte holds two elements.
+            # A byte holds two elements of this type, so the last dimension is half as large in
+            # the package.
             made["fp4"] = "float4_e2m1fn_x2", sides, data
             wanted["fp4"] = "f4_e2m1", [*sides[:-1], 2 * sides[-1]], np.frombuffer(data, np.uint8)
         tensors.write(path, made, metadata or ({} if made else None))

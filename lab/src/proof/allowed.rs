@@ -27,7 +27,7 @@ const COPIES: &[&str] = &[
     "core::panicking::panic_fmt",
 ];
 
-/// All allowed sites.
+/// The calls of panicking functions that are allowed in an image, each with its reason.
 pub const SITES: &[Allowed] = &[
     Allowed {
         caller: "zten",

@@ -27,7 +27,7 @@ const fn traits<const N: usize>(pairs: [(&'static str, u64); N]) -> [Trait; N] {
     traits
 }
 
-/// A kind of file.
+/// A kind of file that a text can describe: its name, its traits, and the function that makes it.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     name: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct Kind {
     make: fn(&Description) -> Vec<u8>,
 }
 
-/// All kinds of files.
+/// All kinds of files that a text can describe.
 const KINDS: &[Kind] = &[
     maps::ATTRIBUTES,
     maps::FIELDS,
@@ -79,7 +79,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// Generates the file.
+    /// Generates the file that this description describes.
     pub(crate) fn file(&self) -> Vec<u8> {
         (self.kind.make)(self)
     }

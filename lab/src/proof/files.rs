@@ -12,7 +12,7 @@ use crate::proof::described::Description;
 
 /// A generated file, and the size of its decoded content.
 pub struct Made {
-    /// The file.
+    /// The bytes of the file.
     pub file: Vec<u8>,
     /// The number of decoded bytes of all compressed components.
     pub decoded: u64,
@@ -65,7 +65,7 @@ impl Call {
 
 /// The expected outcome of a call, and the bound on its work.
 pub struct Wanted {
-    /// The call.
+    /// The call that the guest makes.
     pub call: Call,
     /// The rule that the file breaks, if it breaks one.
     pub rule: &'static str,
@@ -73,7 +73,7 @@ pub struct Wanted {
     pub ceiling: u64,
 }
 
-/// A kind of file.
+/// A kind of file that is expensive for some part of the library, and the work that is expected for it.
 pub struct Generator {
     /// The name in the table.
     pub name: &'static str,

@@ -12,7 +12,7 @@ pub type Calls = BTreeMap<String, BTreeSet<String>>;
 /// Returns a name without hashes and crate ids, which depend on the compiler.
 fn plain(name: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(name));
-    // `core[0123456789abcdef]::fmt`, in the newer mangling.
+    // The newer mangling gives names such as `core[0123456789abcdef]::fmt`, with the id of the crate in brackets.
     let mut parts = name.split('[');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |plain, part| match part.split_once(']') {

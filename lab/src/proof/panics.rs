@@ -34,9 +34,9 @@ const MACHINERY: &[&str] = &[
 /// A function that can panic by itself, and the function that it calls to panic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
-    /// The function that calls.
+    /// The name of the function that can panic.
     pub caller: String,
-    /// The function that panics.
+    /// The name of the function that it calls to panic.
     pub callee: String,
 }
 

@@ -196,7 +196,7 @@ fn unaligned_files_are_read_without_slices() {
             assert_eq!(misuse(csr.values().as_slice::<f64>().unwrap_err()), why);
             assert_eq!(dense::<f64>(&csr), expected(FLOATS.map(f64::from)));
         });
-        // Decoded components are aligned again.
+        // Decoding copies the components to aligned memory.
         csr(odd, "csr_f64", "decode", |csr| {
             borrows(csr.indptr().as_slice::<u64>(), ByteOrder::Little, &[0, 2, 2, 4]);
             let wanted = FLOATS.map(f64::from);

@@ -62,7 +62,7 @@ fn orders(t: &mut Table) {
     let objects = dense("1.2.0").take("objects");
     let root = fields([("objects", objects), ("version", text("1.2.0"))]);
     t.accept("v12-objects-before-version", File::v1(root).blob(64, &DATA));
-    // The field that depends on the version may come before the version.
+    // The objects, which depend on the version, may come before the version in the manifest.
     let complex = dense_object(&[2], component("complex64", 64, 16));
     let root = fields([("objects", fields([("w", complex)])), ("version", text("1.1"))]);
     t.accept("v11-objects-before-version", File::v1(root).blob(64, &DATA));
@@ -235,7 +235,7 @@ fn sparse(t: &mut Table) {
         .set("w:values/length", uint(2))
         .set("w:values/type", text("f8_e5m2"));
     t.accept("v12-coo-of-f8", typed);
-    // A value consists of two floats.
+    // A complex value consists of two floats.
     let complex = coo("1.2.0")
         .set("w:values/type", text("complex64"))
         .set("w:coords/length", uint(16))

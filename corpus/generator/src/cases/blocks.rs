@@ -22,7 +22,7 @@ fn sizes(t: &mut Table) {
     accept(t, "block-of-window", &small().raw(&ramp(1024)).end().bytes, 1024);
     accept(t, "rle-of-window", &small().repeat(7, 1024).end().bytes, 1024);
     accept(t, "packed-of-window", &packed(small(), 1021).end().bytes, 1021);
-    // A window of 1 KiB and an eighth.
+    // The window descriptor 1 means a window of 1 KiB and an eighth: 1,152 bytes.
     let ninth = || Frame::windowed(1, 0);
     accept(t, "block-of-window-of-1152", &ninth().raw(&ramp(1152)).end().bytes, 1152);
     accept(t, "rle-of-128-kib", &large().repeat(7, 128 << 10).end().bytes, 128 << 10);

@@ -186,7 +186,7 @@ fn counts(t: &mut Table) {
     let claims = [
         ("2-pow-32", 1 << 32),
         ("2-pow-60", 1 << 60),
-        // Twice this number is 0 in 64 bits.
+        // Twice 2^63 is 0 in 64 bits, so a reader that doubles the count of a map would find an empty map.
         ("2-pow-63", 1 << 63),
         ("2-pow-64-minus-1", u64::MAX),
     ];
@@ -208,7 +208,7 @@ fn counts(t: &mut Table) {
             t.reject("cbor-count", format!("v01-{place}-of-{name}"), file, "v01-dense");
         }
     }
-    // One item more than there are bytes for, at the end of the manifest.
+    // The array or map claims one item more than there are bytes left in the manifest.
     let items: [(&str, &[u8]); 5] = [
         ("array-of-1-in-0-bytes", &[0x81]),
         ("array-of-3-in-2-bytes", &[0x83, 0, 0]),

@@ -39,7 +39,7 @@ fn lengths(t: &mut Table) {
     t.reject("file-size", "v12-23-bytes", short, "v12-smallest");
     t.reject("file-size", "v01-header-only", v0(vec![]).keep(8), "v01-empty");
     t.reject("file-size", "v01-15-bytes", v0(vec![]).keep(15), "v01-empty");
-    // The file has room for header and footer, and for nothing between them.
+    // The file has a header and a footer, and a manifest of 0 bytes between them.
     t.reject("cbor-truncated", "v12-manifest-of-0", File::v1(marked(raw(b""))), "v12-smallest");
     t.reject("cbor-truncated", "v01-manifest-of-0", File::v0(marked(raw(b""))), "v01-empty");
     let unused = dense("1.2.0").size(0).at_size_field();
@@ -97,7 +97,7 @@ fn footers(t: &mut Table) {
         let cut = dense("1.2.0").keep(whole - less);
         t.reject("footer-magic", format!("cut-{less}"), cut, "v12-dense");
     }
-    // For a reader of 0.1, the footer magic is the size.
+    // 0.1 has no footer magic, so a reader of 0.1 takes the footer magic of 1.x for the size of the manifest.
     t.reject("manifest-cap", "v01-header-on-v12", dense("1.2.0").header(MAGIC_V0), "v12-dense");
     t.reject("footer-magic", "v12-header-on-v01", dense_v0().header(MAGIC_V1), "v01-dense");
 }
@@ -170,7 +170,7 @@ fn roots(t: &mut Table) {
     ] {
         t.reject("root-type", format!("v12-{name}"), bad(item), "v12-dense");
     }
-    // The tag that only marks CBOR is a tag like any other.
+    // The tag 55799 says only that its content is CBOR. As any other tag, it is not allowed at the root.
     let tagged = dense("1.2.0").edit("", |root| marked(tag(55799, root)));
     t.reject("root-type", "v12-self-described", tagged, "v12-dense");
     let pairs = dense("1.2.0").edit("", |root| marked(array(vec![root])));
@@ -191,7 +191,8 @@ fn roots(t: &mut Table) {
     let size = late.manifest_len() as u64;
     let key = late.mark_key("version").size(size - 1);
     t.reject("root-type", "v12-size-one-less", key, "v12-smallest");
-    // Inside of an object, that value would point to a component; here it is outside of all objects.
+    // A manifest of 1 byte consists of the last byte of the file's only object. The error must not name the object,
+    // because the object is not parsed.
     let shape = vec![("w", dense_object(&[2, 2], component("f32", 64, 16)))];
     let one = v1("1.2.0", shape).blob(64, &DATA).size(1).at_last_manifest_byte();
     t.reject("root-type", "v12-size-1", one, "v12-dense");

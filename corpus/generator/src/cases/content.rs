@@ -39,7 +39,7 @@ fn dense_vectors(t: &mut Table) {
 }
 
 fn everywhere(t: &mut Table) {
-    // An invalid bool in every component of every object.
+    // Each component of each object has an invalid bool in one file.
     let extra = |byte| dense("1.2.0").set("w:mask", component("bool", 128, 1)).blob(128, &[byte]);
     t.accept("v12-extra-bool", extra(1));
     t.reject("bool-value", "v12-extra-role", extra(2).at_data(128, 0, 1), "v12-extra-bool");

@@ -115,7 +115,8 @@ fn sections(t: &mut Table) {
 
 /// Adds cases about matches that reach back beyond the beginning of the output.
 fn offsets(t: &mut Table) {
-    // 1,024 bytes, 1,024 bytes, and a block with one literal and a match of 3 bytes at some distance.
+    // Two blocks of 1,024 bytes, and a block with one literal and a match of 3 bytes at a distance that is chosen by
+    // `offset`.
     let far = |offset: u16| {
         let value = offset + 3;
         let code = u8::try_from(value.ilog2()).expect("a code");
@@ -161,7 +162,7 @@ fn huffman(tree: &[u8], streams: &[u8], four: bool) -> Vec<u8> {
 }
 
 fn literals(t: &mut Table) {
-    // The weight 1 is given, and the other weight follows from it.
+    // The description gives the weight 1 of the first symbol. The weight of the second symbol follows from it.
     let tree = &[0x80, 0x10];
     let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
     let of = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &bits).end().bytes;
@@ -273,7 +274,7 @@ fn named_weights(t: &mut Table) {
 
 /// Adds cases about literals in four streams, which need at least six literals.
 fn quarters(t: &mut Table) {
-    // The weight 1 is given, and the other weight follows from it.
+    // The description gives the weight 1 of the first symbol. The weight of the second symbol follows from it.
     let of = |content: &[u8], streams: &[u8]| {
         let size = u32::try_from(2 + 6 + streams.len()).expect("a size");
         let made = u32::try_from(content.len()).expect("a size");
@@ -349,7 +350,7 @@ fn places(t: &mut Table) {
         let at = frame.bytes.len();
         (frame.compressed(second, &content()).end().bytes, at)
     };
-    // In the second block, the output reaches 6 bytes back.
+    // The match in the second block reaches into the output of the first block.
     let (frame, _) = two(&valid(), &valid());
     accept(t, "two-sequences", &frame, 32);
     let (frame, at) = two(&bad, &valid());
@@ -373,7 +374,7 @@ fn places(t: &mut Table) {
 /// Adds cases about headers, which must end within their block, whatever the checksum after the block looks like.
 fn headers(t: &mut Table) {
     let checked = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, CHECKED).compressed(block, &[7; 16]);
-    // Repeated literals with a header of 3 bytes.
+    // The block has literals that repeat one byte, with a literals header of 3 bytes.
     accept(t, "repeated-and-checksum", &checked(&[0x0d, 1, 0, 7, 0]).end().bytes, 16);
     let mut rejected = |case: &str, block: &[u8], sum: [u8; 4], neighbor: &str| {
         let mut frame = checked(block).end().bytes;
@@ -381,10 +382,10 @@ fn headers(t: &mut Table) {
         frame[end - 4..].copy_from_slice(&sum);
         reject(t, CORRUPT, case, (&frame, end), 16, neighbor);
     };
-    // With bytes of the checksum, the literals would have 1,048,560 bytes.
+    // If a decoder read on into the checksum, the header would give 1,048,560 bytes of literals.
     let neighbor = "repeated-and-checksum";
     rejected("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbor);
-    // With a byte of the checksum, the reserved bits of the modes would be set.
+    // If a decoder read on into the checksum, the compression modes would have a reserved bit.
     let block = &valid()[..7];
     rejected("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");
 }

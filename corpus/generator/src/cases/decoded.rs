@@ -43,14 +43,14 @@ fn content_size(t: &mut Table) {
             wrong("65536-more", COUNT + 65536);
         }
     }
-    // No output, although the header declares some.
+    // The frames decode to no bytes, although their headers declare a content size above 0.
     let none = |size| {
         let frame = Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0);
         frame.raw(&[]).end().bytes
     };
     accept(t, "size-of-nothing", &none(0), 0);
     reject(t, RULE, "one-for-nothing", (&none(1), 0), 0, "size-of-nothing");
-    // The output comes from repeated bytes, and from compressed blocks.
+    // The decoded bytes come from a block of one repeated byte, and then from compressed blocks.
     let rle = |size| Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0).repeat(7, 300).end();
     accept(t, "size-of-rle", &rle(300).bytes, 300);
     reject(t, RULE, "rle-one-more", (&rle(301).bytes, 0), 300, "size-of-rle");
@@ -59,7 +59,7 @@ fn content_size(t: &mut Table) {
 
 fn single_segment(t: &mut Table) {
     const RULE: &str = "zstd-content-size";
-    // Each block fits in the segment, but not both together.
+    // Each of the two blocks fits in the declared content size, but both together do not.
     let of = |size: u8| {
         let frame = Frame::single(size, 0).raw(&ramp(16)[..8]);
         frame.raw(&ramp(16)[8..]).end().bytes
@@ -193,7 +193,7 @@ fn bombs(t: &mut Table) {
     let honest = Frame::new(Some(WINDOW_128_KIB), &[], &field(1 << 20, 4), 0);
     let honest = (0..8).fold(honest, |frame, _| frame.repeat(0, 128 << 10)).end();
     reject(t, RULE, "1-mib-said-for-8", (&honest.bytes, 0), 8, "8-zeros");
-    // First the right bytes and then more; and a thousand frames.
+    // The first file decodes to the right bytes and then to more, and the second one consists of a thousand frames.
     let later = window().repeat(0, 8).repeat(0, 128 << 10).end().bytes;
     reject(t, RULE, "8-and-128-kib-for-8", (&later, 0), 8, "8-zeros");
     let frames = Frame::single(8, 0).repeat(0, 8).end().bytes.repeat(1000);

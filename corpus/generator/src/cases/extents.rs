@@ -107,7 +107,7 @@ fn empty(t: &mut Table) {
     t.accept("v12-empty-blob-inside-another", vectors(&[("w", 64, 128), ("e", 128, 0)], 192));
     t.accept("v01-empty-blob-inside-another", vectors_v0(&[("e", 128, 0), ("w", 64, 128)], 192));
     t.accept("v12-empty-blobs-shared", vectors(&[("d", 64, 0), ("e", 64, 0), ("w", 64, 16)], 80));
-    // The manifest of the first edition is in a gap between the blobs.
+    // Appending left the manifest of the first edition of the file in a gap between the blobs.
     let first = dense("1.2.0").build("").bytes;
     let appended = dense("1.2.0")
         .push("objects", text("v"), dense_object(&[2, 2], component("f32", 256, 16)))

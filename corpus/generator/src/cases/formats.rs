@@ -90,7 +90,7 @@ fn roles(t: &mut Table) {
             neighbor,
         );
     }
-    // Files that the tolerance for missing zeros does not accept.
+    // These files break a rule even with the tolerance for missing zero points.
     let scales = quantized("1.2.0").lacks("w:scales");
     let case = "v12-no-scales-where-zeros-may-lack";
     t.reject_with("quantized-roles", case, scales, "v12-quantized", "tolerate=missing-zeros");
@@ -205,7 +205,7 @@ fn csr_sizes(t: &mut Table) {
     t.reject("csr-indptr-size", "v12-zstd", file, "v12-csr-zstd-indptr");
     let file = zstd("indices", &[0, 2, 1], 16).mark("w:indices/uncompressed_length");
     t.reject("csr-nnz", "v12-zstd", file, "v12-csr-zstd-indices");
-    // The components are in another order.
+    // The row pointers come before the values and indices in the manifest.
     let order = |indptr: u64| {
         let components = vec![
             ("indptr", component("u64", 192, indptr)),
@@ -279,7 +279,8 @@ fn overflow(t: &mut Table) {
     let eight = none(&[(1 << 61) - 1, 1], "sparse_csr", "indptr").mark("w:indptr/length");
     t.reject("csr-indptr-size", "v12-bytes-wrap-to-0", eight, "v12-csr");
     t.accept("v12-coo-without-values", none(&[3, 4], "sparse_coo", "coords"));
-    // Compressed values may claim any number. 2 × 2^63 is 0 in 64 bits, and so is 8 × 2^61.
+    // The manifest may claim any decoded size for compressed values. A reader that multiplies in 64 bits gets 0 for 2
+    // × 2^63 and for 8 × 2^61.
     let frame = zstd_frame(&[]);
     let claim = |shape: &[u64], decoded| {
         let values = zstd_component("u8", 64, frame.len() as u64, decoded);

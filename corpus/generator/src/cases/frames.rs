@@ -122,7 +122,8 @@ fn skippable(t: &mut Table) {
 fn truncated(t: &mut Table) {
     const RULE: &str = "zstd-truncated";
     let whole = complete_frame();
-    // 4 bytes of magic, the descriptor, the window, 2 bytes of dictionary id, 8 bytes of content size.
+    // The header consists of 4 bytes of magic, the descriptor, the window, 2 bytes of dictionary id, and 8 bytes of
+    // content size.
     let block = whole.blocks[0];
     let end = whole.bytes.len();
     for (case, keep, at) in [
@@ -147,10 +148,10 @@ fn truncated(t: &mut Table) {
     let rle = Frame::windowed(WINDOW_1_KIB, 0).repeat(7, 16).end();
     let at = rle.blocks[0];
     reject(t, RULE, "in-rle", (&rle.bytes[..at + 3], at), 16, "rle");
-    // No block has the flag of the last one.
+    // No block of the frame is marked as the last one.
     let open = Frame::single(16, 0).raw(&ramp(16));
     reject(t, RULE, "no-last-block", (&open.bytes, open.bytes.len()), 16, "raw");
-    // The output is complete, and the next block is cut off.
+    // All content has been decoded, and the empty block after it is cut off.
     let more = open.raw(&[]).bytes;
     let cut = more.len() - 2;
     reject(t, RULE, "in-empty-block", (&more[..cut], cut - 1), 16, "raw");

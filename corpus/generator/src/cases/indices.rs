@@ -150,7 +150,8 @@ fn coordinates(t: &mut Table, form: Form) {
     let name = |case: &str| format!("{}-coords-{case}", form.name);
     for (case, shape, coords) in [
         ("rank-1", &[3][..], &[0, 2][..]),
-        // Read as pairs, these would be (0, 1) and (2, 1), whose row does not exist.
+        // Coordinates are stored dimension by dimension. A reader that takes them for pairs would find (0, 1) and (2,
+        // 1), whose row does not exist.
         ("rank-2", &[2, 3], &[0, 1, 2, 1]),
         ("rank-3", &[2, 3, 4], &[0, 1, 2, 0, 3, 1]),
         ("none-of-none", &[2, 0], &[]),
@@ -163,7 +164,7 @@ fn coordinates(t: &mut Table, form: Form) {
         ("rank-1-2-pow-63", &[3], &[0, HUGE], 1, "rank-1"),
         ("rank-1-2-pow-64-minus-1", &[3], &[0, MAX], 1, "rank-1"),
         ("rank-1-of-0", &[0], &[0, 0], 0, "rank-1"),
-        // Read as pairs, these would be (0, 2) and (1, 1), which both exist.
+        // A reader that takes the coordinates for pairs would find (0, 2) and (1, 1), which both exist.
         ("rank-2-good-as-pairs", &[2, 3], &[0, 2, 1, 1], 1, "rank-2"),
         ("rank-2-row", &[2, 3], &[2, 1, 2, 1], 0, "rank-2"),
         ("rank-2-column", &[2, 3], &[0, 1, 3, 1], 2, "rank-2"),
@@ -173,7 +174,7 @@ fn coordinates(t: &mut Table, form: Form) {
         ("rank-2-column-2-pow-64-minus-1", &[2, 3], &[0, 1, 2, MAX], 3, "rank-2"),
         ("rank-2-no-rows", &[0, 3], &[0, 0, 0, 0], 0, "rank-2"),
         ("rank-2-no-columns", &[2, 0], &[0, 1, 0, 0], 2, "rank-2"),
-        // Read as triples, these would be (0, 1, 3) and (1, 0, 2).
+        // A reader that takes the coordinates for triples would find (0, 1, 3) and (1, 0, 2), which both exist.
         ("rank-3-good-as-triples", &[2, 3, 4], &[0, 1, 3, 1, 0, 2], 2, "rank-3"),
         ("rank-3-first", &[2, 3, 4], &[2, 1, 2, 0, 3, 1], 0, "rank-3"),
         ("rank-3-second", &[2, 3, 4], &[0, 1, 3, 0, 3, 1], 2, "rank-3"),

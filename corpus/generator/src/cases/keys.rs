@@ -61,7 +61,7 @@ fn types(t: &mut Table) {
 }
 
 fn duplicates(t: &mut Table) {
-    // Known keys, next to each other and with the same value.
+    // A known key occurs twice, the second time directly after the first and with the same value.
     for path in [
         "version",
         "attributes",
@@ -96,7 +96,7 @@ fn duplicates(t: &mut Table) {
 }
 
 fn unknown_duplicates(t: &mut Table) {
-    // Unknown keys and roles. Duplicate names of objects have their own rule.
+    // An unknown key or a role occurs twice. Duplicate names of objects have their own rule.
     for (map, path) in MAPS.into_iter().filter(|(map, _)| *map != "objects") {
         let key = if map == "components" { "data" } else { "x" };
         let file = ignored().push(path, marked(text(key)), value_for(map));

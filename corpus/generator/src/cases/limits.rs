@@ -35,7 +35,8 @@ fn manifest(t: &mut Table) {
     }
 }
 
-/// The levels that one kind of item opens: its name, the opening and closing bytes, and the innermost bytes.
+/// A kind of nesting: its name, the bytes that open a level, the bytes that close it, and the bytes of the innermost
+/// level.
 type Nest = (&'static str, &'static [u8], &'static [u8], &'static [u8]);
 
 const NESTS: [Nest; 6] = [
@@ -81,7 +82,7 @@ fn depth(t: &mut Table) {
             &neighbor,
         );
     }
-    // A component is at level 5.
+    // A component is at level 5 of the manifest, so one array in it is at level 6.
     let two = |item| ignored().set("w:data/x", item);
     t.accept("v12-depth-6", two(nested(1, &[0x81], &[0], &[])));
     let lower = two(marked_at(1, nested(2, &[0x81], &[0], &[])));

@@ -117,7 +117,8 @@ fn whole_elements(t: &mut Table) {
     t.accept("v11-extra-zstd", extra(4));
     let file = extra(3).at_decoded(0, 1);
     t.reject(RULE, "v11-zstd-extra-role", file, "v11-extra-zstd");
-    // Without the size, a complex number of an unknown type.
+    // The component has no decoded size in the manifest, and an unknown `type` on complex numbers, which must still
+    // be whole.
     let complex = |bytes: usize| {
         let stored = zstd_frame(&DATA[..bytes]);
         let item = zstd_component("complex64", 64, stored.len() as u64, 0);

@@ -34,7 +34,8 @@ fn overlaps(t: &mut Table) {
         t.reject("blob-overlap", format!("v12-{case}"), file, "v12-two-vectors");
         let file = vectors_v0(&[a, b], 256).mark(&format!("#{points_to}/offset"));
         t.reject("blob-overlap", format!("v01-{case}"), file, "v01-two-vectors");
-        // The same blobs in the other order of the manifest. Identical blobs have no other order.
+        // The objects with these blobs are listed in the other order. For identical blobs this would be the same
+        // file.
         if case != "identical" {
             let file = vectors(&[b, a], 256).mark(&format!("{name}:data/offset"));
             t.reject("blob-overlap", format!("v12-{case}-reversed"), file, "v12-two-vectors");
@@ -90,7 +91,7 @@ fn among_many(t: &mut Table) {
 }
 
 fn across_objects(t: &mut Table) {
-    // Overlaps within one object, and across formats.
+    // The overlapping blobs belong to one object, or to objects of different formats.
     let within = csr("1.2.0").bad("w:indptr/offset", uint(128));
     t.reject("blob-overlap", "v12-within-object", within, "v12-csr");
     let unknown = object(&[], "x", vec![("blob", component("u8", 64, 16))]);

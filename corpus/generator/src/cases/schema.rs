@@ -73,7 +73,8 @@ pub(crate) fn cases(t: &mut Table) {
     shapes(t);
 }
 
-/// Adds cases about fields in which generation 0.1 differs from 1.x, and about a few further types of fields.
+/// Adds cases about wrong types that the loop over all fields does not reach: fields of 1.1 and of objects, and
+/// numbers in place of texts.
 fn others(t: &mut Table) {
     let attributes = full("1.2.0").bad("w:/attributes", array(vec![]));
     t.reject("attributes-type", "v12-array-in-object", attributes, "v12-all-fields");
@@ -91,7 +92,8 @@ fn others(t: &mut Table) {
         full("1.1.0").bad("w:data/encoding", raw(&[0xf6])),
         "v11-all-fields",
     );
-    // Numbers that equal the length of the following name.
+    // Each value is a number that equals the length of the text after it, as if the type bits of a text's head were
+    // lost.
     let format = dense("1.2.0").bad("w:/format", raw(b"\x05dense"));
     t.reject("format-type", "v12-number-before-name", format, "v12-dense");
     let dtype = dense("1.2.0").bad("w:data/dtype", raw(b"\x03f32"));
@@ -121,7 +123,7 @@ fn missing(t: &mut Table) {
     ] {
         t.reject(rule, "v12", dense("1.2.0").lacks(path), "v12-dense");
         t.reject(rule, "v11", dense("1.1.0").lacks(path), "v11-dense");
-        // The key exists without its first letter.
+        // The field exists under a key whose first letter is in upper case, so the right key is missing.
         let (parent, key) = path.rsplit_once('/').unwrap_or(("", path));
         let value = dense("1.2.0").take(path);
         let upper = key[..1].to_uppercase() + &key[1..];
@@ -139,7 +141,7 @@ fn missing(t: &mut Table) {
         let path = format!("#0/{key}");
         t.reject(rule, "v01", dense_v0().lacks(&path), "v01-dense");
     }
-    // The keyword of the other generation for the same field.
+    // The field has the keyword of the other generation: `length` for `size`, or `size` for `length`.
     let size = dense_v0().push("#0", text("length"), uint(16)).lacks("#0/size");
     t.reject("length-missing", "v01-length-for-size", size, "v01-dense");
     let size = dense("1.2.0").push("w:data", text("size"), uint(16)).lacks("w:data/length");

@@ -112,7 +112,7 @@ fn whole_elements(t: &mut Table) {
     t.reject("whole-elements", "v11-complex64", v11, "unsupported-format--v12-unknown");
     let typed = sized("f32", &[2, 2], 15).set("w:data/type", text("x")).mark("w:data/length");
     t.reject("whole-elements", "v12-unknown-type", typed, "unsupported-type--v12-unknown");
-    // In 1.1 the elements are pairs, whatever their `type` is.
+    // In 1.1 the dtype says that the elements are pairs of floats, whatever their `type` is.
     for (dtype, length) in
         [("complex64", 12), ("complex64", 4), ("complex64", 15), ("complex128", 8)]
     {

@@ -17,7 +17,7 @@ const NOT_UTF8: [(&str, &[u8]); 13] = [
     ("cut-in-3", &[b'a', 0xe2, 0x82]),
     ("cut-in-4", &[b'a', 0xf0, 0x9f, 0x98]),
     ("lone-continuation", &[b'a', 0x80, b'b']),
-    // Bytes that cancel each other, or that equal the mask, for a reader that checks eight bytes at once.
+    // A reader that checks eight bytes at once may be misled by bytes that cancel each other, or that equal its mask.
     ("eight-continuations", &[0x80; 8]),
     ("ff", &[0xff]),
     ("latin-1", b"caf\xe9 noir"),

@@ -90,7 +90,7 @@ fn one_component(t: &mut Table, host: &str) {
         ("crc32c-digits-reversed", format!("crc32c:{reversed}")),
         ("crc32c-little-endian", format!("crc32c:{:08x}", crc32c(&DATA).swap_bytes())),
         ("crc32c-without-last-inversion", format!("crc32c:{:08x}", !crc32c(&DATA))),
-        // The CRC-32 that zip uses, of the same 16 bytes.
+        // This is the CRC-32 of zip, and not the CRC-32C, of the 16 bytes of data.
         ("crc32c-that-is-crc32", "crc32c:1810ac76".to_owned()),
     ] {
         let neighbor = if case.starts_with("sha") { &sha } else { &crc_name };

@@ -189,7 +189,7 @@ fn logical_types(t: &mut Table) {
     t.accept("unsupported-type--v12-storage-type-on-another", unknown);
     let unknown = dense("1.1.0").set("w:data/type", text("Complex64"));
     t.accept("unsupported-type--v11-other-case", unknown);
-    // In 1.2 this dtype would be a type.
+    // In 1.2 each of these dtypes of 1.1 is a logical type.
     for dtype in ["complex64", "complex128", "f8_e4m3", "f8_e5m2"] {
         let unknown = dense("1.1.0").set("w:data/type", text("complex28"));
         let unknown = unknown.set("w:data/dtype", text(dtype));

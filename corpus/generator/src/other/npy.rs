@@ -1,4 +1,4 @@
-//! Writers of NumPy files.
+//! Functions that write NumPy files (`.npy`), valid or not.
 
 /// Returns a `.npy` file of version 1.0. `columns_first` says that the data is in column-major order.
 pub fn file(descr: &str, columns_first: bool, shape: &str, data: &[u8]) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Writers of safetensors files.
+//! Functions that write safetensors files, valid or not.
 
 /// Returns a file with `header` and `data`.
 pub fn file(header: &str, data: &[u8]) -> Vec<u8> {

@@ -5,7 +5,7 @@
 pub struct Member {
     /// The name of the member.
     pub name: Vec<u8>,
-    /// The content, decompressed.
+    /// The decompressed content of the member.
     pub content: Vec<u8>,
     /// The bytes that the archive stores for the member.
     pub packed: Vec<u8>,
@@ -100,11 +100,11 @@ impl Member {
 /// A zip archive in three parts, which tests change before they are joined.
 #[derive(Clone, Debug)]
 pub struct Archive {
-    /// The members, one after the other.
+    /// The local headers and the stored bytes of the members, one member after another.
     pub members: Vec<u8>,
     /// The central directory.
     pub directory: Vec<u8>,
-    /// The end record.
+    /// The end of central directory record.
     pub end: Vec<u8>,
 }
 

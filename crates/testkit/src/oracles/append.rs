@@ -156,7 +156,10 @@ impl Case<'_> {
         sum.files += 1;
         same(self.old, &new, &self.options);
         let valid = valid(self.old, &self.options).is_ok();
-        assert!(!valid || self::valid(&new, &self.options).is_ok(), "it was valid before");
+        assert!(
+            !valid || self::valid(&new, &self.options).is_ok(),
+            "appending made a valid file invalid"
+        );
         if valid || !OF_CONTENT.contains(&limit.0) {
             self.edge(&new, limit, sum);
         }
@@ -178,7 +181,10 @@ impl Case<'_> {
             let written = self.write(&self.options, &settings);
             if options.from_bytes(self.old).is_ok() {
                 let inherited = self.write(&options, &self.settings);
-                assert!(written == inherited, "{name}: the limits of the file are others");
+                assert!(
+                    written == inherited,
+                    "{name}: the limits of the archive and of the settings have another effect"
+                );
             }
             match written {
                 Ok(file) => {
@@ -249,7 +255,7 @@ fn unused(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
 /// at most one object more.
 fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
     let new = options.from_bytes(new);
-    let new = new.unwrap_or_else(|error| panic!("appended to, and rejected: {error}"));
+    let new = new.unwrap_or_else(|error| panic!("the file is rejected after appending: {error}"));
     let old = options.from_bytes(old).expect("it has been opened");
     let start = usize::try_from(old.manifest().appends_at()).expect("a file in memory");
     assert!(new.bytes()[..start] == old.bytes()[..start], "other blobs");

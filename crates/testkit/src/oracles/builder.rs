@@ -198,18 +198,18 @@ pub fn builder(calls: &Calls) -> Filled {
         "{peak} bytes of heap for {pushed} that were pushed"
     );
     let (again, parsed_again) = calls.parse(&raw);
-    assert_eq!(failed, again, "two runs end alike");
+    assert_eq!(failed, again, "the same calls gave another result the second time");
     let (parsed, parsed_again) = match (parsed, parsed_again) {
         (Ok(parsed), Ok(again)) => (parsed, again),
         (Err(error), Err(again)) => {
-            assert_eq!(error, again, "two runs end alike");
+            assert_eq!(error, again, "the same calls gave another result the second time");
             calls.rejected(failed.as_ref(), &error);
             let (rejected, ended) = (failed.is_some().into(), failed.is_none().into());
             return Filled { rejected, ended, ..Filled::default() };
         }
         (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
     };
-    assert_eq!(failed, None, "what was rejected is passed over");
+    assert_eq!(failed, None, "an object is in the archive although the builder rejected it");
     let archive = Archive::from_parsed(InMemory(&calls.file[..]), parsed);
     let source = Archive::from_parsed(Strict(&calls.file), parsed_again);
     assert_eq!(archive.file_len(), calls.length(), "a file of that length");
@@ -302,7 +302,7 @@ impl Calls {
             Some("limit-decoded-total") => assert!(self.overlaps() || self.shares(), "{error}"),
             _ => panic!("{error}"),
         }
-        assert!(error.location().object().is_some(), "{error} of no object");
+        assert!(error.location().object().is_some(), "{error} names no object");
         self.check_name_and_offset(error);
     }
 
@@ -360,7 +360,7 @@ impl Calls {
     fn compare(&self, archive: &super::InMemory<'_>) {
         let (names, objects) = (self.names(), self.objects());
         assert_eq!(archive.len(), objects.clone().count());
-        assert_eq!(names.len(), archive.len(), "a name is there twice");
+        assert_eq!(names.len(), archive.len(), "a name occurs twice");
         assert!(!self.overlaps(), "blobs overlap");
         let manifest = archive.manifest();
         assert_eq!((manifest.generation(), manifest.version()), (None, None));
@@ -420,7 +420,10 @@ impl BuiltObject {
         assert_eq!(opened.components().len(), self.components.len());
         for (pushed, read) in self.components.iter().zip(opened.components()) {
             pushed.compare(&read);
-            assert!(read.extent().end() <= length, "{read:?} ends behind {length}");
+            assert!(
+                read.extent().end() <= length,
+                "{read:?} ends after the end of the file at {length}"
+            );
         }
         for role in ["", "data", "values", "zzz"] {
             let is_there = self.components.iter().any(|component| component.role == role);
@@ -465,8 +468,8 @@ impl Component {
     }
 }
 
-/// Checks that `source`, a source of the same file, gives the same as `archive`, which is in memory, and that the
-/// source is asked only for bytes of the file. Returns the number of valid objects.
+/// Checks that an archive whose bytes come from `source` has the content of `archive`, which is the same file in
+/// memory, and that the source is asked only for bytes of the file. Returns the number of valid objects.
 pub(crate) fn compare_source(archive: &super::InMemory<'_>, source: &Archive<Strict<'_>>) -> usize {
     let mut valid = 0;
     let mut from_memory = Verifier::new(archive.manifest());

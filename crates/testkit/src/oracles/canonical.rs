@@ -33,7 +33,7 @@ pub fn canonical(bytes: &[u8]) -> CanonicalRelation {
     let own = validate(bytes, &options().canonical());
     let plain = validate(bytes, &options());
     if plain.is_err() {
-        assert!(own.is_err(), "canonical, and not accepted: {plain:?}");
+        assert!(own.is_err(), "the file is canonical, but not accepted by default: {plain:?}");
         let opened = options().from_bytes(bytes).map(drop);
         let first = opened.is_ok() || own == opened;
         assert!(first, "an ordinary rule comes before the canonical form: {own:?}");
@@ -42,18 +42,21 @@ pub fn canonical(bytes: &[u8]) -> CanonicalRelation {
     let form = match rewritten(bytes) {
         Ok(form) => form,
         Err(error) => {
-            assert!(own.is_err(), "canonical, and has no form: {error}");
+            assert!(own.is_err(), "a canonical file has no canonical form: {error}");
             // A valid file may have content that its canonical form cannot express.
             let id = error.rule().unwrap_or("misuse");
             assert!(HAS_NO_FORM.contains(&id), "rejected by {id}");
             return CanonicalRelation::None;
         }
     };
-    assert!(own.is_err() || form == bytes, "canonical, and written as another file");
+    assert!(own.is_err() || form == bytes, "a canonical file is not its own canonical form");
     // A canonical file is as long as its content, which the limits for the source file bound.
     let validated = validate(&form, &OpenOptions::default().canonical());
-    validated.unwrap_or_else(|error| panic!("the form is rejected: {error}"));
-    assert!(rewritten(&form).as_ref() == Ok(&form), "a form has another form");
+    validated.unwrap_or_else(|error| panic!("the canonical form is rejected: {error}"));
+    assert!(
+        rewritten(&form).as_ref() == Ok(&form),
+        "a canonical form is not its own canonical form"
+    );
     same_content(bytes, &form);
     if own.is_ok() { CanonicalRelation::Own } else { CanonicalRelation::Other }
 }
@@ -86,7 +89,7 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     copier.file(archive.manifest(), archive.source(), Vec::new(), &settings).inspect_err(|error| {
         // The file is valid, and writing to a vector cannot fail, so the canonical form cannot express the content.
         let is_inexpressible = error.kind() == ErrorKind::Inexpressible(form);
-        assert!(is_inexpressible, "it cannot be read again: {error:?}");
+        assert!(is_inexpressible, "the accepted file cannot be read again: {error:?}");
     })
 }
 

@@ -35,7 +35,8 @@ pub fn cbor(item: &[u8]) -> bool {
     }
     let plain = ours.clone().map(&as_ciborium);
     if !plain.any(&is_vast) {
-        let other: Other = ciborium::from_reader(item).expect("ciborium accepts what we accept");
+        let other: Other =
+            ciborium::from_reader(item).expect("ciborium rejects an item that zten accepts");
         assert_eq!(of_ciborium(other).map(&as_ciborium), plain, "to ciborium");
     }
     let serde: Serde = serde_cbor_2::from_slice(item).expect("serde_cbor_2 accepts it too");
@@ -58,16 +59,16 @@ fn rewritten(item: &[u8], ours: &Meaning) {
     if let Err(error) = writer.attributes_encoded(&attributes) {
         assert_eq!(error.rule(), Some("duplicate-key"), "{error}");
         // Two NaN keys with different bits are one key in canonical form, and so a duplicate.
-        assert!(ours.any(&repeats), "no key stands twice");
+        assert!(ours.any(&repeats), "the canonical form is rejected, but no key occurs twice");
         return;
     }
-    assert!(!ours.any(&repeats), "a key that stands twice has a form");
+    assert!(!ours.any(&repeats), "an item with a duplicate key has a canonical form");
     let file = writer.finish().expect("a vector");
     let canonical = OpenOptions::default().canonical();
     let archive = canonical.from_bytes(&file).expect("the canonical form");
     let form = archive.attributes().item("a");
     let form = Meaning::from_item(&form.expect("the attribute that was written"));
-    assert_eq!(form.sorted(), ours.clone().sorted(), "the form means something else");
+    assert_eq!(form.sorted(), ours.clone().sorted(), "the canonical form has another meaning");
 }
 
 /// Returns whether the item is a map that has the same key twice.

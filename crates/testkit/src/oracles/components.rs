@@ -68,7 +68,7 @@ pub(crate) fn read(
     let any_bools = generation == Some(Generation::V0_1) || archive.format() == ANY_BOOLS;
     let raw = component.encoding() == Encoding::Raw;
     let is_here = component.shard().is_none();
-    let place = |at| usize::try_from(at).expect("a place in memory");
+    let place = |at| usize::try_from(at).expect("an offset that fits in memory");
     let blob = || &file[place(extent.offset())..place(extent.end())];
     let bound = if is_here { component.bind(blob()) } else { component.view() };
     // Big-endian blocks cannot be borrowed, because a view would show their scales in the wrong byte order.
@@ -83,7 +83,7 @@ pub(crate) fn read(
     assert_eq!(bytes(&view), bytes(&bound));
     // The view of an empty file never fails, because there are no bytes to borrow.
     if !file.is_empty() {
-        let not_lent = other.view().expect_err("a source that lends nothing");
+        let not_lent = other.view().expect_err("a source that does not lend its bytes lent some");
         let is_misuse = not_lent.kind() == ErrorKind::Misuse(Misuse::NotInMemory);
         assert_eq!(is_misuse, bound.is_ok(), "{not_lent}");
         if is_here {
@@ -116,7 +116,10 @@ pub(crate) fn read(
                 every_way(&component.tensor(), &decoded.view());
             }
             assert!(in_buffers(component).expect("it was decoded") == *decoded, "other bytes");
-            assert!(*other.read().expect("it was decoded") == *decoded, "other bytes of a source");
+            assert!(
+                *other.read().expect("it was decoded") == *decoded,
+                "the source gave other bytes than memory"
+            );
             let mut buffer = vec![0; decoded.len()];
             let view = component.read_into(&mut buffer).expect("it was decoded");
             assert_eq!(view.as_bytes(), &*decoded);
@@ -126,9 +129,15 @@ pub(crate) fn read(
         Err(error) => {
             work.spend(DECODED / 8);
             assert_eq!(streamed.as_ref(), Err(&error));
-            let failed = in_buffers(component).expect_err("it cannot be decoded");
+            let failed = in_buffers(component)
+                .expect_err("a component that cannot be decoded was read in another way");
             assert_eq!(failed, error);
-            assert_eq!(other.read().expect_err("it cannot be decoded"), error);
+            assert_eq!(
+                other
+                    .read()
+                    .expect_err("a component that cannot be decoded was read in another way"),
+                error
+            );
         }
     }
 }
@@ -145,8 +154,12 @@ fn in_buffers(component: &Component<'_>) -> Result<Vec<u8>, Error> {
             Err(error) => return Err(own(error)),
         }
     }
-    assert_eq!(reader.read(&mut room).expect("the end"), 0, "the end is the end");
-    assert!(reader.verified().is_some(), "the end has come, and nothing has been shown");
+    assert_eq!(
+        reader.read(&mut room).expect("the end"),
+        0,
+        "a chunk follows the end of the content"
+    );
+    assert!(reader.verified().is_some(), "the content ended without a result of its verification");
     Ok(all)
 }
 
@@ -186,16 +199,16 @@ fn one_way<T: Element + Debug>(tensor: &Tensor<'_>, decoded: &View<'_>) {
         elements.len() == expected.len() && pairs.into_iter().all(|(a, b)| same(*a, *b))
     };
     assert!(is_same(&tensor.to_vec().expect("it was decoded")), "other elements in {tensor:?}");
-    assert!(is_same(&tensor.to_cow().expect("it was decoded")), "other elements to borrow");
+    assert!(is_same(&tensor.to_cow().expect("it was decoded")), "the borrowed elements differ");
     let mut buffer = vec![T::ZERO; expected.len()];
     tensor.read_into(&mut buffer).expect("it was decoded");
-    assert!(is_same(&buffer), "other elements in a buffer");
+    assert!(is_same(&buffer), "the elements in the buffer differ");
     assert!(tensor.read_into(&mut vec![T::ZERO; expected.len() + 1]).is_err());
     let view = tensor.dense().and_then(|data| data.view());
     let in_place = view.is_ok_and(|view| view.as_slice::<T>().is_ok());
     let borrowed = tensor.as_slice::<T>();
     assert_eq!(borrowed.is_ok(), in_place);
-    assert!(borrowed.map_or(true, is_same), "other elements to borrow");
+    assert!(borrowed.map_or(true, is_same), "the borrowed elements differ");
 }
 
 /// The largest number of bytes on the heap that reading a raw component takes.
@@ -218,13 +231,16 @@ fn streamed(component: &Component<'_>) -> Result<u64, Error> {
                 }
                 Err(error) => {
                     let again = content.next_chunk().map(|_| ());
-                    assert_eq!(again.as_ref(), Err(&error), "an error is final");
+                    assert_eq!(again.as_ref(), Err(&error), "reading succeeds after an error");
                     return Err(error);
                 }
             }
         }
-        assert!(content.verified().is_some(), "the end has come, and nothing has been shown");
-        assert_eq!(content.next_chunk(), Ok(None), "the end is the end");
+        assert!(
+            content.verified().is_some(),
+            "the content ended without a result of its verification"
+        );
+        assert_eq!(content.next_chunk(), Ok(None), "a chunk follows the end of the content");
         Ok(length)
     });
     let declared = component.decoded_length();

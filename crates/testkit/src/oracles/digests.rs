@@ -17,25 +17,32 @@ pub fn digests(input: &[u8]) -> bool {
     let Ok(list) = list else { return false };
     let lines = list.entries().iter().map(|entry| format!("{entry}\n"));
     let written = format!("{HEADER}\n{}", lines.collect::<Vec<_>>().concat());
-    let again = Digests::parse(written.as_bytes()).expect("what is written is accepted");
-    assert!(list == again, "what is written is the same list");
+    let again = Digests::parse(written.as_bytes()).expect("a written list is rejected");
+    assert!(list == again, "a written list is parsed to another list");
     let entries = list.entries();
-    assert!(entries.windows(2).all(|two| two[0].key() < two[1].key()), "entries are in order");
-    assert_eq!(list.differences(entries.to_vec()), [], "a list has no difference to itself");
+    assert!(
+        entries.windows(2).all(|two| two[0].key() < two[1].key()),
+        "the entries are not sorted"
+    );
+    assert_eq!(list.differences(entries.to_vec()), [], "a list differs from itself");
     for place in [0, entries.len() / 2, entries.len().saturating_sub(1)] {
         let Some(entry) = entries.get(place) else { continue };
         let [before, after] = [&entries[..place], &entries[place + 1..]];
         let mut rest = [before, after].concat();
         let found = |difference| [(difference, entry.name.clone(), entry.role.clone())];
         let missing = list.differences(rest.clone());
-        assert_eq!(missing, found(Difference::Missing), "what is missing is found");
+        assert_eq!(missing, found(Difference::Missing), "an entry that is missing is not reported");
         let other = Digests::new(rest.clone()).expect("entries of a list");
         let added = other.differences(entries.to_vec());
-        assert_eq!(added, found(Difference::Added), "what was added is found");
+        assert_eq!(added, found(Difference::Added), "an entry that was added is not reported");
         let changed =
             DigestLine { sha256: entry.sha256.map(|sum| sum.map(|byte| !byte)), ..entry.clone() };
         rest.insert(place, changed);
-        assert_eq!(list.differences(rest), found(Difference::Changed), "so is a change");
+        assert_eq!(
+            list.differences(rest),
+            found(Difference::Changed),
+            "an entry that was changed is not reported"
+        );
     }
     true
 }

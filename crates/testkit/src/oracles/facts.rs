@@ -12,7 +12,7 @@ use super::DECODED_TOTAL;
 /// Never: writing to a string does not fail.
 pub fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let mut text = String::new();
-    write(manifest, &mut text).expect("a string takes all");
+    write(manifest, &mut text).expect("writing to a string cannot fail");
     text
 }
 

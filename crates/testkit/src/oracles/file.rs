@@ -3,7 +3,7 @@
 use zten_corpus::cbor::raw;
 use zten_corpus::file::File;
 
-/// Returns a 1.x file with these `blobs`, which begin at offset 64, and this `manifest`.
+/// Returns a 1.x file with the bytes `blobs` at offset 64, followed by the manifest `manifest`.
 pub fn file(blobs: &[u8], manifest: &[u8]) -> Vec<u8> {
     let end = 64 + blobs.len().next_multiple_of(64);
     File::v1(raw(manifest)).blob(64, blobs).start(end).build("").bytes

@@ -121,7 +121,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
         }
         // The values of a pickle take more memory than its bytes, even if the pickle is not read in the end.
         Some(Format::Torch) | None => {
-            // The pickle may be deflated.
+            // A deflated pickle may have many times the size of its member, so the bound is larger.
             let each = if bytes.windows(10).any(is_deflated) { 24 * 64 } else { 24 };
             (length + NPY_HEADER).saturating_mul(each)
         }
@@ -163,7 +163,10 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
         // The suffix `.npz` makes a zip archive one of NumPy, whatever its first member is.
         (Ok(opened), Err(other)) => {
             let is_other = other.rule().is_some_and(|id| id.starts_with("format-"));
-            assert!(is_other && opened.format() == ".npz", "{other} in memory alone");
+            assert!(
+                is_other && opened.format() == ".npz",
+                "the file is rejected only in memory: {other}"
+            );
             opened.verify().is_ok()
         }
     }
@@ -335,7 +338,9 @@ impl Files {
                         let bytes =
                             file[place(wanted.range.start)..place(wanted.range.end)].to_vec();
                         assert!(!bytes.is_empty(), "{wanted:?}");
-                        opening.supply(&wanted, bytes).expect("bytes that were asked for");
+                        opening
+                            .supply(&wanted, bytes)
+                            .expect("bytes of the requested range are rejected");
                     }
                 }
                 Step::Open(names) => {
@@ -347,7 +352,7 @@ impl Files {
                 Step::Done(archive) => return Ok(*archive),
             }
         }
-        panic!("it is not open after 64 steps")
+        panic!("the file is not open after 64 steps")
     }
 
     /// Checks that opening the file without I/O has the same result as `opened`, the result of opening it from a
@@ -367,7 +372,11 @@ impl Files {
                     if own(&object).2.is_none() {
                         let source = Positions(&self.file);
                         let bound = again.read_from(&source);
-                        assert_eq!(read(&object), read(&bound), "bound to the source");
+                        assert_eq!(
+                            read(&object),
+                            read(&bound),
+                            "the archive cannot be connected to the source"
+                        );
                     }
                 }
             }
@@ -378,7 +387,7 @@ impl Files {
 }
 
 fn place(at: u64) -> usize {
-    usize::try_from(at).expect("a place in memory")
+    usize::try_from(at).expect("an offset that fits in memory")
 }
 
 fn length(bytes: &[u8]) -> u64 {
@@ -419,7 +428,7 @@ fn read_several(files: &Files) -> bool {
         .map(|(name, bytes)| (*name, options().from_bytes(bytes).expect("a header that was read")))
         .collect();
     assert_eq!(manifest.shards().len(), alone.len());
-    let mut shards = manifest.bind_shards(&files).expect("files that are there");
+    let mut shards = manifest.bind_shards(&files).expect("sibling files that exist are not found");
     shards.verify().expect("shards without digests");
     let content = shards::Files { root: archive.source(), shards: &shards };
     let summary = check(Subject::with_shards(manifest, &content), &mut ()).into_result();

@@ -146,7 +146,7 @@ fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     let kept = entries.last();
     let place = kept.map(|(row, column, value)| (row * csr.columns() + column, value));
     let holds = |(at, value)| same(dense[usize::try_from(at).expect("a place")], value);
-    assert!(place.is_none_or(holds), "the last entry is what stays");
+    assert!(place.is_none_or(holds), "the last entry of a cell is not the one in the dense matrix");
     assert!(csr.to_dense(&mut vec![T::ZERO; length + 1]).is_err());
 }
 

@@ -45,7 +45,7 @@ pub fn grammar(bytes: &[u8]) -> Grown {
     let mut u = Unstructured::new(bytes);
     let (file, objects) = file(&mut u).expect("zeros follow");
     valid(&file, objects);
-    assert!(open(&file), "what is valid opens");
+    assert!(open(&file), "a valid file does not open");
     let mut grown = Grown { objects, ..Grown::default() };
     let mut broken = Broken::parse(&file);
     for _ in 0..u.int_in_range(0..=DAMAGES).expect("zeros follow") {

@@ -16,8 +16,8 @@ pub fn measure_heap_by(meter: Meter) {
 
 /// Runs `run`, and returns the largest number of bytes on the heap at one time meanwhile, and the result of `run`.
 pub(crate) fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
-    let meter = METER.get().expect("`measure_heap_by` has been called");
+    let meter = METER.get().expect("`measure_heap_by` must be called first");
     let (mut run, mut result) = (Some(run), None);
     let bytes = meter(&mut || result = run.take().map(|run| run()));
-    (bytes, result.expect("what was to be measured has run"))
+    (bytes, result.expect("the meter did not run the function"))
 }

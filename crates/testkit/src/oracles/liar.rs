@@ -88,7 +88,7 @@ impl<'d> Liar<'d> {
     }
 }
 
-/// Returns `length` of `bytes` from `offset` on, or `None` if there are not so many.
+/// Returns the range of `length` bytes from `offset` on of `bytes`, or `None` if it is not within `bytes`.
 fn part(bytes: &[u8], offset: u64, length: usize) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..)?.get(..length)
 }

@@ -91,7 +91,7 @@ fn streamed(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
                 }
                 Ok(None) => return content.verified(),
                 Err(_) => {
-                    assert!(content.next_chunk().is_err(), "an error is final");
+                    assert!(content.next_chunk().is_err(), "reading succeeds after an error");
                     assert_eq!(content.verified(), None, "verified, and rejected");
                     return None;
                 }
@@ -132,10 +132,16 @@ fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
         if component.byte_order() == ByteOrder::Big {
             stored.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
-        assert!(has_digest(&stored, component), "verified, and other bytes: {component:?}");
+        assert!(
+            has_digest(&stored, component),
+            "the verified bytes do not have the digest: {component:?}"
+        );
     } else if let Ok(decoded) = component.read() {
         // No two contents in this test have the same digest, so verified content must be that of the true file.
-        assert!(*decoded == *read, "verified, and decoded to something else: {component:?}");
+        assert!(
+            *decoded == *read,
+            "the verified content differs from the decoded content: {component:?}"
+        );
     }
 }
 
@@ -187,11 +193,19 @@ fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
         _ => return,
     };
     let Some(values) = count("values") else { return };
-    assert_eq!(count(indices), values.checked_mul(each), "values without their indices");
+    assert_eq!(
+        count(indices),
+        values.checked_mul(each),
+        "the number of values is not that of the indices"
+    );
     if let (Some(bounds), Some(rows)) = (count("indptr"), object.shape().first().copied())
         && object.layout() == Layout::SparseCsr
     {
-        assert_eq!(Some(bounds), rows.checked_add(1), "rows without their bounds");
+        assert_eq!(
+            Some(bounds),
+            rows.checked_add(1),
+            "the number of row pointers does not fit the number of rows"
+        );
     }
 }
 
@@ -212,9 +226,9 @@ fn rows(object: &Tensor<'_>, read: &[Vec<u8>]) {
     }
     let (Some(indices), Some(bounds)) = (numbers("indices"), numbers("indptr")) else { return };
     for bounds in bounds.windows(2) {
-        let place = |bound: u64| usize::try_from(bound).expect("a place in memory");
+        let place = |bound: u64| usize::try_from(bound).expect("an offset that fits in memory");
         let row = &indices[place(bounds[0])..place(bounds[1])];
-        assert!(row.is_sorted_by(|one, next| one < next), "a row that does not ascend");
+        assert!(row.is_sorted_by(|one, next| one < next), "a row does not ascend");
     }
 }
 
@@ -225,11 +239,12 @@ fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let copy = copier.file(archive.manifest(), source, Vec::new(), &WriteOptions::default());
     if let Ok(copy) = &copy {
         let opened = Archive::from_bytes(copy);
-        let opened = opened.unwrap_or_else(|error| panic!("copied, and rejected: {error}"));
+        let opened = opened.unwrap_or_else(|error| panic!("the copy is rejected: {error}"));
         let mut verifier = Verifier::new(opened.manifest());
         for object in opened.tensors() {
             let validated = verifier.object(&object, |_, _| ());
-            validated.unwrap_or_else(|error| panic!("copied, and rejected when read: {error}"));
+            validated
+                .unwrap_or_else(|error| panic!("the content of the copy is rejected: {error}"));
         }
     }
     lied.note(source, copy.ok().map(|_| Verified::NoDigest));

@@ -137,8 +137,9 @@ pub fn model(model: &Model) -> Outcome {
     outcome.rejected = chosen.len() - outcome.written;
     if outcome.rejected > 0 {
         let again = write::write(model, &written.objects);
-        let again = again.unwrap_or_else(|_| panic!("what was accepted is rejected"));
-        assert!(again.file == written.file, "what was rejected is in the file");
+        let again =
+            again.unwrap_or_else(|_| panic!("an object that was accepted before is rejected"));
+        assert!(again.file == written.file, "a rejected object left bytes in the file");
     }
     compare::read_back(model, &written.objects, written.attributes, &written.file);
     if !model.canonical && outcome.written > 1 {

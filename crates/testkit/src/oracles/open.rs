@@ -25,7 +25,8 @@ pub fn open(bytes: &[u8]) -> bool {
             disjoint(&archive);
             walk(&archive, &options);
             let _ = bounded(bytes, &options.canonical());
-            bounded(bytes, &tolerant(options)).expect("accepted by who asks for less");
+            bounded(bytes, &tolerant(options))
+                .expect("options with tolerances reject a file that the default options accept");
             true
         }
         Err(error) => {
@@ -78,12 +79,15 @@ fn disjoint(archive: &InMemory<'_>) {
     blobs.sort_unstable_by_key(zten::manifest::Extent::offset);
     let mut end = 64;
     for blob in blobs {
-        assert!(blob.offset() >= end, "{blob:?} begins before {end}");
+        assert!(
+            blob.offset() >= end,
+            "the blob {blob:?} begins before the end of another at {end}"
+        );
         end = blob.end();
     }
     assert!(
         end <= archive.manifest().extent().start || end == 64,
-        "a blob ends behind the manifest"
+        "a blob ends after the start of the manifest"
     );
 }
 
@@ -101,7 +105,7 @@ fn identical_or_disjoint(archive: &InMemory<'_>) {
         assert!(blob.start >= end && blob.start.is_multiple_of(4096), "{blob:?} before {end}");
         end = blob.end;
     }
-    assert!(end + 40 <= archive.bytes().len() as u64, "a blob in the footer");
+    assert!(end + 40 <= archive.bytes().len() as u64, "a blob reaches into the footer");
 }
 
 /// Reads everything that an open file declares and contains.
@@ -176,15 +180,15 @@ fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &
 fn validated([object, other]: [&Tensor<'_>; 2], verifier: &mut Verifier) {
     let (mut seen, before) = (0_u64, verifier.decoded());
     let verdict = verifier.object(object, |_, chunk| seen += chunk.len() as u64);
-    assert!(verifier.decoded() >= before, "bytes were given back");
+    assert!(verifier.decoded() >= before, "the verifier counts fewer decoded bytes than before");
     if verdict.is_err() {
         return;
     }
     let mut bytes = 0;
     for component in object.components() {
         let content = component.read();
-        bytes += content.expect("content that was found to be valid").len() as u64;
+        bytes += content.expect("valid content cannot be read").len() as u64;
     }
-    assert_eq!(seen, bytes, "bytes validated are the bytes read");
+    assert_eq!(seen, bytes, "the validated bytes differ from the read bytes");
     formats::valid(object, other);
 }

@@ -37,10 +37,10 @@ pub fn patch_roundtrip(old: &[u8], new: &[u8]) -> bool {
     };
     let patch = Archive::from_bytes(&patch).expect("a patch is a file");
     patch.verify().expect("the file is valid");
-    let patches = [Patch::open(patch.manifest(), &patch).expect("it is a patch")];
+    let patches = [Patch::open(patch.manifest(), &patch).expect("the made file is not a patch")];
     assert_eq!((patches[0].base(), patches[0].result()), (before, after), "the identities");
     let verified = verify(&base, &patches).expect("the patch fits the old file");
-    assert_eq!(verified.result, after, "it leads to the new one");
+    assert_eq!(verified.result, after, "the patch leads to other tensors");
     assert!(
         before == after || verify(&wanted, &patches).is_err(),
         "the patch fits the new file, too"

@@ -82,7 +82,7 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
             // The bytes of a component of an unknown type cannot be read, so they are not compared.
             let Some(wanted) = content(&right, &component) else { continue };
             // Chunks may be returned before an error, but only verified ones.
-            assert!(wanted.starts_with(read), "other bytes than were verified: {component:?}");
+            assert!(wanted.starts_with(read), "other bytes than the verified ones: {component:?}");
             assert!(validated.is_err() || wanted == *read, "fewer bytes: {component:?}");
             match content(&files, &component) {
                 Some(read) => assert!(read == wanted, "other bytes: {component:?}"),
@@ -99,7 +99,7 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
         copier.file(manifest, files, Vec::new(), &WriteOptions::default()).ok()
     };
     if let Some(copied) = copy(&files) {
-        assert!(Some(copied) == copy(&right), "what was copied is not what was verified");
+        assert!(Some(copied) == copy(&right), "the copy differs from the verified content");
     }
     lied.note(&source, (!has_failed).then_some(Verified::Digest));
 }

@@ -69,8 +69,9 @@ fn elements<T: Element + Debug>(tensor: &Tensor<'_>, parts: &[Slice<'_>]) {
             assert!(rejected(read.map(drop), Misuse::Type));
             continue;
         }
-        let read = read.expect("all of it was read");
-        let place = |at: u64| usize::try_from(at).expect("a place in memory") / size_of::<T>();
+        let read = read.expect("a part of elements that were read as a whole cannot be read");
+        let place =
+            |at: u64| usize::try_from(at).expect("an offset that fits in memory") / size_of::<T>();
         let ranges = slice.ranges().map(|range| &all[place(range.start)..place(range.end)]);
         assert_eq!(ranges.clone().map(<[T]>::len).sum::<usize>(), read.len(), "elements");
         let pairs = ranges.flatten().zip(&read);
@@ -104,13 +105,13 @@ fn part(slice: &Slice<'_>, component: &Component<'_>, file: &[u8]) {
     let (mut end, mut bytes) = (0, 0);
     for (at, range) in slice.ranges().take(FEW).enumerate() {
         assert!(range.start < range.end, "an empty range");
-        assert!(at == 0 || range.start > end, "ranges that touch or fall");
+        assert!(at == 0 || range.start > end, "two ranges touch or are not in order");
         assert!(range.end <= length);
         bytes += range.end - range.start;
         end = range.end;
     }
     let few = slice.ranges().len() <= FEW as u64;
-    assert!(!few || bytes == slice.byte_len(), "ranges are all bytes");
+    assert!(!few || bytes == slice.byte_len(), "the ranges do not have all bytes of the slice");
     assert_eq!(slice.ranges().next_back().map(|range| range.end <= length), {
         (slice.byte_len() > 0).then_some(true)
     });
@@ -131,9 +132,9 @@ fn part(slice: &Slice<'_>, component: &Component<'_>, file: &[u8]) {
     assert!(slice.read(&mut vec![0; length + 1]).is_err());
     let little = component.byte_order() == ByteOrder::Little;
     if let (Ok(_), Ok(raw), true) = (read, raw, little) {
-        let place = |at| usize::try_from(at).expect("a place in memory");
+        let place = |at| usize::try_from(at).expect("an offset that fits in memory");
         let lying = raw.flat_map(|range| &file[place(range.start)..place(range.end)]);
-        assert!(lying.eq(&buffer), "other bytes than those of the ranges");
+        assert!(lying.eq(&buffer), "the bytes of the slice differ from those at its ranges");
         assert!(view.is_none_or(|view| view.as_bytes() == buffer));
     }
 }

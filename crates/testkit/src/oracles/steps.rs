@@ -124,6 +124,9 @@ fn given_up(bytes: &[u8], splits: &[u8], reads: usize, options: &OpenOptions) {
     let (_, _, right) = read_bound(header.manifest(), &bytes);
     let (_, _, found) = read_bound(header.manifest(), &source);
     for (found, right) in found.iter().zip(right) {
-        assert!(found.is_none() || *found == right, "a failed read became {found:?}");
+        assert!(
+            found.is_none() || *found == right,
+            "the failed read gave another result: {found:?}"
+        );
     }
 }

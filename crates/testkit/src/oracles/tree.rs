@@ -18,7 +18,7 @@ pub(crate) fn fields(fields: Attributes<'_>) {
 /// Reads a CBOR value at the nesting level `depth` and all values inside it, and returns the deepest level that it
 /// finds.
 fn value(item: Item<'_>, depth: u32) -> u32 {
-    assert!(!item.as_bytes().is_empty(), "an item without bytes");
+    assert!(!item.as_bytes().is_empty(), "an item has no bytes");
     if item.as_bytes().len() <= 24 {
         assert!(!format!("{item:?}").is_empty());
     }
@@ -29,7 +29,10 @@ fn value(item: Item<'_>, depth: u32) -> u32 {
                 deepest = deepest.max(value(item, depth + 1));
                 bytes += item.as_bytes().len();
             }
-            assert!(bytes < item.as_bytes().len(), "a head is a byte or more");
+            assert!(
+                bytes < item.as_bytes().len(),
+                "the items of an array take all of its bytes, without its head"
+            );
             deepest
         }
         Value::Map(entries) => entries.fold(depth, |deepest, (key, held)| {

@@ -51,7 +51,8 @@ struct Front {
 }
 
 impl Front {
-    /// Parses the fields after the magic. Returns them and the rest of the input, or `None` if the input is too short.
+    /// Parses the fields after the magic. Returns the fields and the input after them, or `None` if the input is too
+    /// short.
     fn parse(input: &[u8]) -> Option<(Self, &[u8])> {
         let (first, input) = input.split_first()?;
         let descriptor = Descriptor(*first);

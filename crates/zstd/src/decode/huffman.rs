@@ -72,7 +72,7 @@ impl Huffman {
             first = state.next(&mut taken);
             bits.pass(taken);
             bits.refill();
-            // When the bits run out, the other state gives the last weight.
+            // When the bits run out, the last weight is the one that the other state stands for.
             if bits.is_overrun() {
                 let last = states.get(second).ok_or(Flaw::Corrupt)?;
                 *weights.get_mut(count).ok_or(Flaw::Corrupt)? = symbol(last)?;

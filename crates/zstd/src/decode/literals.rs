@@ -7,7 +7,7 @@ use super::block::LiteralsSection;
 use super::huffman::Huffman;
 use super::streams;
 
-/// A decoder of literals.
+/// The decoder of the literals sections of a frame's blocks.
 #[derive(Default)]
 pub(super) struct Literals {
     huffman: Huffman,

@@ -8,7 +8,9 @@ use crate::num::{DebugExpect as _, len_u32};
 /// The number of bytes that are copied at once. Copies have a fixed size, and may write more bytes than the match has: the
 /// next bytes overwrite them.
 const WILD: usize = 16;
+/// The number of bytes that are copied at once if the distance of a match is below [`WILD`].
 const WORD: usize = 8;
+/// The number of bytes in each of the two copies of a match of at most [`WORD`] bytes.
 const HALF: usize = 4;
 /// The number of bytes after the last decoded byte into which copies of fixed size may write too far.
 const SLACK: usize = 2 * WILD;
@@ -332,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Checks that the bytes are the same as without a ring, wherever the ring returns to its front.
+    /// Checks that the decoded bytes are the same as without a ring, wherever the ring returns to its front.
     #[test]
     fn matches_reach_over_the_turn() {
         let mut state = 1_u32;

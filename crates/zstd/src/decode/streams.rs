@@ -106,7 +106,8 @@ fn swift(codes: &Codes, bits: &mut Bits<'_>, taken: &mut u32) -> u8 {
     code.symbol()
 }
 
-/// Decodes the rest of a stream, with a check for each symbol.
+/// Decodes the codes that are left in a stream when no more of them can be decoded together, with a check for each
+/// symbol.
 ///
 /// # Errors
 /// [`Flaw::Corrupt`] if the stream does not end with the last symbol.

@@ -37,7 +37,7 @@ impl Blocks {
         Some(Self { finder, repeats: Repeats::FIRST, sequences, literals, written })
     }
 
-    /// Prepares for another frame.
+    /// Forgets the data of the previous frame, so that another frame can be written in the same memory.
     pub(super) fn clear(&mut self) {
         self.finder.clear();
         self.repeats = Repeats::FIRST;

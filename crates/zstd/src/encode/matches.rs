@@ -28,6 +28,7 @@ const LITERAL: u8 = 4;
 const PATIENCE: u32 = 6;
 /// The number of low bits of an entry that are a hash of the bytes there. The other bits are the position.
 const TAG: u32 = 8;
+/// The mask of the low bits of an entry that are a hash.
 const TAGS: u32 = (1 << TAG) - 1;
 /// The smallest number of positions for which a [`Finder`] has memory.
 const FEWEST: usize = 1 << 10;

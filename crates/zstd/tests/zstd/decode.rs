@@ -1,4 +1,5 @@
-//! Tests of the decoder against another one: what ours accepts, the other accepts, too, and the bytes are equal.
+//! Tests of the decoder against `ruzstd`: what the decoder accepts, `ruzstd` accepts, too, and decodes to the same
+//! bytes.
 #![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
 
 use std::path::Path;
@@ -62,7 +63,7 @@ fn another_decoder_agrees() {
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..60_000 {
         let mut frame = frames[rng.usize(..frames.len())].clone();
-        // Headers and tables lie in the first 40 bytes, so one of the two changes is always there.
+        // One of the two changes is in the first 40 bytes, where headers and tables lie.
         for within in [frame.len(), frame.len().min(40)] {
             let at = rng.usize(..within);
             frame[at] = match rng.u8(..3) {
@@ -103,7 +104,7 @@ fn headers_end_with_their_block() {
     // No literals, and one sequence whose compression modes are cut off. If the parser read on into the checksum, it
     // would find modes with a reserved bit.
     assert_eq!(flaw(&[0, 1], [3, 0, 0, 0]), (Flaw::Corrupt, 15));
-    // The same blocks without the cut.
+    // If the blocks are complete, other flaws are found.
     assert_eq!(flaw(&[0x0d, 0xff, 0xff, 7, 0], [0; 4]), (Flaw::Block, 6));
     assert_eq!(flaw(&[0, 1, 3], [0; 4]), (Flaw::Reserved, 6));
 }

@@ -38,7 +38,7 @@ impl HttpFront {
             Err(error) => Err(error),
         };
         match answer.and_then(|answer| self.service.parse(&answer)) {
-            // An empty file breaks a rule.
+            // The check works if the empty file is rejected by a rule.
             Ok(Checked::Rejected { finding, .. }) if finding.row.is_some() => health("ok", None),
             Ok(Checked::Rejected { finding, .. }) => health("failing", Some(&finding.sentence)),
             Ok(Checked::Valid { .. }) => health("failing", Some("an empty file is called valid")),

@@ -115,7 +115,7 @@ async fn in_time<T, E: Into<Failure>>(
     next.transpose().map_err(Into::into)
 }
 
-/// A file that is being received, and written to a file without a name in the spool folder.
+/// An upload in progress: the file without a name in the spool folder to which it is written, and its limits.
 struct Spool<'q> {
     file: tokio::fs::File,
     bytes: u64,

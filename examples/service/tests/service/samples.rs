@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The verdict that a file must get.
+/// The verdict that the service must give about a file.
 pub(crate) enum Known {
     Valid,
     /// The file is invalid by this rule at this offset.

@@ -1,4 +1,4 @@
-//! Reads files of 0.1.
+//! Reads zTensor files of generation 0.1 with ztensor 1.1.1.
 
 use std::io::{Read, Seek};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reads files of 1.x.
+//! Reads zTensor files of 1.x with ztensor 1.1.1.
 
 use std::io::{Read, Seek};
 use std::path::Path;

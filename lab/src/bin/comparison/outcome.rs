@@ -6,9 +6,9 @@ use std::process::Output;
 use anyhow::{Context as _, Result, bail};
 use zten_lab::readers::subject::{OVERRUN, PANIC};
 
-/// The number of a signal that ends processes, as Linux counts signals. The constants next to it are other such
-/// signals.
+/// The number on Linux of the signal with which a process aborts itself.
 const SIGABRT: i32 = 6;
+/// The number on Linux of the signal that ends a process which exceeds its limit of processor time.
 const SIGXCPU: i32 = 24;
 
 /// The beginning of the message of a Rust program that aborts because memory ran out.
@@ -21,7 +21,7 @@ pub(crate) const OUT_OF_MEMORY: i32 = 99;
 pub(crate) enum Kind {
     RejectedAtOpening,
     RejectedOnReading,
-    /// Every call returned.
+    /// Every call of the reader returned without an error.
     Accepted,
     /// A call returned content that the file does not have.
     Wrong,

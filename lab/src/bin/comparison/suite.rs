@@ -53,7 +53,8 @@ impl Expected {
         }
     }
 
-    /// Returns whether a reader should reject such a file, including files that only break a policy.
+    /// Returns whether a reader should reject a file with this expected outcome, including files that only break a
+    /// policy.
     pub(crate) fn is_rejected(self) -> bool {
         !matches!(self, Self::Valid | Self::Either)
     }

@@ -15,7 +15,7 @@ pub(crate) struct Content {
     pub(crate) objects: Vec<Object>,
 }
 
-/// One object.
+/// The expected content of one object.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) name: String,

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// A disagreement: what it is, who is right according to the specification, and a function that demonstrates it.
+/// A disagreement: a description of it, which implementation is right according to the specification, and a function
+/// that demonstrates it.
 struct Disagreement {
     what: &'static str,
     right: &'static str,

@@ -8,7 +8,9 @@ use crate::report::digits;
 const WIDTH: f64 = 760.0;
 /// The x coordinate at which the bars of a chart begin.
 const LEFT: f64 = 210.0;
+/// The length of the longest bar of a chart.
 const ROOM: f64 = 470.0;
+/// The height of the row of one bar.
 const ROW: f64 = 20.0;
 
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#24292f}.head{font-weight:600}\

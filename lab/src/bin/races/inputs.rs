@@ -14,6 +14,7 @@ use zten_testkit::generate;
 
 /// The number of bytes of each object in files of many objects.
 const SMALL: usize = 64;
+/// The shape of each object in files of many objects, whose elements are `bf16`.
 const SHAPE: [u64; 2] = [4, 8];
 
 /// The folder of the files of one run.
@@ -24,9 +25,9 @@ pub(crate) struct Inputs {
 /// The order of names in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Sorted order.
+    /// The names are sorted.
     Sorted,
-    /// A random order.
+    /// The names are in a random order.
     Shuffled,
 }
 

@@ -10,14 +10,14 @@ use zten_testkit::process::{Build, target_folder};
 
 use crate::race::Contestant;
 
-/// The paths of this program and of the target folder of the others.
+/// The path of this program, and of the target folder in which the other programs are built.
 pub(crate) struct Programs {
     ours: PathBuf,
     target: PathBuf,
 }
 
 impl Programs {
-    /// Returns this program, and the others, which it builds.
+    /// Builds the other programs that race, and returns the paths of all programs.
     pub(crate) fn build() -> Result<Self> {
         let own = Self { ours: std::env::current_exe()?, target: target_folder()? };
         own.cargo("others/Cargo.toml", "zten-others", "ztensor")?;

@@ -49,7 +49,7 @@ impl Contestant {
 
 impl Drop for Contestant {
     fn drop(&mut self) {
-        // The process has no state to lose.
+        // The process is killed, because it has no state to save.
         drop(self.child.kill());
         drop(self.child.wait());
     }

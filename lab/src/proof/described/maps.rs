@@ -109,7 +109,7 @@ fn roles(of: &Description) -> Vec<u8> {
     file((0..fit(of, &object, 8)).map(|n| (format!("{n:06}"), object.clone())))
 }
 
-/// Names of objects.
+/// Files of 1.2 whose many objects differ only in their names.
 pub(super) const NAMES: Kind =
     Kind { name: "names", traits: &[TEXTS, &traits([("object", 1)])], make: names };
 

@@ -88,7 +88,7 @@ fn blobs_2(of: &Description) -> Vec<u8> {
     v2::file(objects).start((count + 1) * 4096).bytes()
 }
 
-/// Shapes of objects.
+/// Files of 1.2 of many objects with one shape, whose rank, numbers and encoding the traits choose.
 pub(super) const SHAPES: Kind = Kind {
     name: "shapes",
     traits: &[&traits([("rank", 64), ("width", 4), ("head", 2), ("number", 3), ("last", 3)])],

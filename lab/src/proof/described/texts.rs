@@ -14,14 +14,14 @@ pub(super) const TEXTS: &[Trait] = &traits([
     ("suffix", 60),
     ("letters", 3),
     ("order", 8),
-    // 1 if the last text is repeated.
+    // 1 if the last text occurs twice.
     ("twice", 1),
     // 1 if all texts have the same hash with the known seeds.
     ("colliding", 1),
     ("shuffle", 99),
 ]);
 
-/// Returns the texts.
+/// Returns the list of texts that the traits of [`TEXTS`] describe.
 pub(super) fn texts(of: &Description) -> Vec<String> {
     let count = of.get("count") + 1;
     let mut made: Vec<String> = if of.get("colliding") == 1 {
@@ -74,7 +74,8 @@ fn arrange(of: &Description, texts: &mut [String]) {
             texts.reverse();
         }
         2 => rng.shuffle(texts),
-        // Nearly sorted, and sorted except for the first and the last text.
+        // The texts are sorted except for a few that change places. In the next order, they are sorted except that
+        // the first text is the last one.
         3 => {
             texts.sort_unstable();
             for _ in 0..=of.get("shuffle") {
@@ -91,13 +92,13 @@ fn arrange(of: &Description, texts: &mut [String]) {
             texts.sort_unstable_by_key(|text| (text.len(), text.clone()));
             texts.reverse();
         }
-        // Alternately from both halves.
+        // The texts come alternately from both halves of the sorted list.
         7 => {
             texts.sort_unstable();
             let half = texts.len() / 2;
             (0..half).step_by(2).for_each(|at| texts.swap(at, at + half));
         }
-        // Sorted by their ends.
+        // The texts are sorted by their last characters.
         _ => texts.sort_unstable_by_key(|text| text.bytes().rev().collect::<Vec<_>>()),
     }
 }

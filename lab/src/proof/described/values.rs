@@ -59,7 +59,7 @@ const INNERMOST: &[&[u8]] = &[
     &[0xfb, 0, 0, 0, 0, 0, 0, 0, 0],
 ];
 
-/// Returns one item.
+/// Returns the bytes of one item that the traits of [`VALUES`] describe.
 pub(super) fn value(of: &Description) -> Vec<u8> {
     let level = |at: usize| {
         let other = of.get("every") > 0 && at.is_multiple_of(of.get("every"));

@@ -20,7 +20,7 @@ fn objects(keys: &[Vec<String>]) -> Vec<u8> {
 /// The number of bytes of an object without attributes.
 const OBJECT: usize = 46;
 
-/// Returns a short name.
+/// Returns a short key that is different for each `n`.
 fn short(n: usize) -> String {
     let digit = |n: usize| char::from(b'0' + u8::try_from(n % 64).expect("a digit"));
     [n, n / 64].map(digit).iter().collect()

@@ -5,7 +5,7 @@ use zten_corpus::cbor::{fields, text, uint};
 use zten_corpus::sha256;
 use zten_testkit::Layout;
 
-/// The alignment of blobs.
+/// The alignment of blobs in bytes.
 const BLOB: usize = 64;
 
 /// Returns the layout of a file of 1.2, to which blobs are added.
@@ -150,7 +150,7 @@ pub(super) fn coo(size: usize) -> Vec<u8> {
     coordinates("u64", vec![1; values], vec![0; values * 64 * 8])
 }
 
-/// Returns the same tensor with indices of one byte each, in a generation that allows them.
+/// Returns the file of [`coo`] with indices of one byte each, in a generation that allows such indices.
 pub(super) fn narrow_coo(size: usize) -> Vec<u8> {
     let values = super::count(size, 65);
     coordinates("i8", vec![1; values], vec![1; values * 64])

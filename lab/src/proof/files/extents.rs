@@ -17,6 +17,7 @@ pub(super) enum Kind {
 
 /// The number of bytes that an object takes in the manifest.
 const OBJECT: usize = 66;
+/// The number of bytes that a blob takes in the file, including padding.
 const BLOB: usize = 64;
 
 /// Returns objects of one byte, with a blob each.

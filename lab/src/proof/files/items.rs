@@ -55,12 +55,12 @@ pub(super) fn wide_map(size: usize) -> Vec<u8> {
     map_of((0..keys(size)).map(key))
 }
 
-/// Returns the same map with descending keys.
+/// Returns the file of [`wide_map`] with the keys of the map in descending order.
 pub(super) fn reversed_map(size: usize) -> Vec<u8> {
     map_of((0..keys(size)).rev().map(key))
 }
 
-/// Returns the same map, with its first key again as the last one.
+/// Returns the file of [`wide_map`] with the first key of the map again as the last one.
 pub(super) fn twice_map(size: usize) -> Vec<u8> {
     map_of((0..keys(size)).rev().chain([keys(size) - 1]).map(key))
 }

@@ -20,7 +20,7 @@ fn named(names: &[String]) -> Vec<u8> {
     v1("1.2.0", names.iter().map(|name| (name, empty_object()))).build("").bytes
 }
 
-/// The number of bytes of such an object without its name.
+/// The number of bytes that an object of these files takes in the manifest, without its name.
 const OBJECT: usize = 60;
 
 pub(super) fn objects(size: usize, order: Order) -> Vec<u8> {

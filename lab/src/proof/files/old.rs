@@ -1,4 +1,4 @@
-//! Files of 0.1.
+//! Files of generation 0.1 that are expensive to read.
 
 use super::Made;
 use zten_corpus::base::{entry, v0};
@@ -8,6 +8,7 @@ use zten_corpus::zstd::Frame;
 
 /// The number of bytes of an entry in the manifest.
 const ENTRY: usize = 72;
+/// The number of bytes that a blob takes in the file, including padding.
 const BLOB: usize = 64;
 
 /// Returns an entry of one element of one byte.
@@ -41,7 +42,7 @@ pub(super) fn twice(size: usize) -> Vec<u8> {
     file(entries, (count + 1) * BLOB).build("").bytes
 }
 
-/// Returns one big-endian array.
+/// Returns a 0.1 file of one big-endian array.
 pub(super) fn big_endian(size: usize) -> Vec<u8> {
     let big = [(text("data_endianness"), text("big"))];
     let elements = size / 2;

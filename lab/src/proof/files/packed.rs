@@ -69,14 +69,15 @@ fn block(kind: Block) -> (Vec<u8>, usize) {
         Block::Raw => (Vec::new(), 0),
         Block::Repeat => (vec![7], 0),
         Block::Empty => ([raw_literals(&[]), vec![0]].concat(), 0),
-        // No literals, the second repeated offset, and a match of three bytes.
+        // The sequence has no literals and a match of three bytes at the second repeated offset.
         Block::Sequence => (sequence(&[], [0, 0, 0], &[1]), 3),
         Block::Huffman => (huffman(), 2),
         Block::Tables => (tables(), 3),
     }
 }
 
-/// Returns a literals section of two literals with Huffman codes that are described by as many weights as possible.
+/// Returns a block of two literals and no sequences. The codes of the literals are described by a list of weights,
+/// two in a byte.
 fn huffman() -> Vec<u8> {
     // The weights 11, 10, ..., 1 of the symbols 0 to 10. The weight of symbol 11, which is 1, is implied.
     let weights = [0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
@@ -116,7 +117,8 @@ fn repeated(size: usize, frame: &[u8]) -> Content {
 /// Returns a frame whose compressed blocks have as many of the shortest sequences (matches of three bytes) as a block
 /// may decode to.
 pub(super) fn short_sequences(size: usize) -> Content {
-    // The sequences of one block. None of them takes a bit, so the size field needs its own offset.
+    // The sequences of one block. A number from 0x7f00 on is stored in three bytes, less 0x7f00. No sequence takes a
+    // bit of the stream.
     let count = FULL / 3;
     let number = u16::try_from(count - 0x7f00).expect("16 bits").to_le_bytes();
     let stored = [&raw_literals(&[])[..], &[255], &number, &[0x54, 0, 0, 0, 1]].concat();

@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The message when such a write is detected. The process then aborts.
+/// The message that is printed when a write beyond the end of an allocation is detected. The process then aborts.
 pub const OVERRUN: &str = "memory past an allocation was written";
 
 /// The bytes that the allocator writes after every allocation, to detect writes beyond its end.
@@ -37,7 +37,7 @@ fn marked(layout: Layout) -> Option<Layout> {
 unsafe fn mark(start: *mut u8, size: usize) -> *mut u8 {
     if !start.is_null() {
         DECLARED.store(true, Ordering::Relaxed);
-        // SAFETY: the caller guarantees the room.
+        // SAFETY: the caller guarantees that there is room for the mark after `size` bytes.
         unsafe { start.add(size).cast::<[u8; 16]>().write_unaligned(MARK) };
     }
     start
@@ -48,7 +48,7 @@ unsafe fn mark(start: *mut u8, size: usize) -> *mut u8 {
 /// # Safety
 /// `start` was returned by [`mark`] with this size, and is not null.
 unsafe fn check(start: *mut u8, size: usize) {
-    // SAFETY: the mark was written there.
+    // SAFETY: `mark` has written the mark after `size` bytes.
     let found = unsafe { start.add(size).cast::<[u8; 16]>().read_unaligned() };
     if found != MARK {
         // If this cannot be printed, there is no other place to report it.
@@ -57,7 +57,8 @@ unsafe fn check(start: *mut u8, size: usize) {
     }
 }
 
-// SAFETY: all memory comes from the system's allocator. The mark has room of its own.
+// SAFETY: all memory comes from the allocator of the system, and each allocation is larger by the mark than
+// requested.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(with) = marked(layout) else { return std::ptr::null_mut() };
@@ -73,7 +74,7 @@ unsafe impl GlobalAlloc for Guarded {
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         let Some(with) = marked(layout) else { return };
-        // SAFETY: it was allocated with this layout and the mark.
+        // SAFETY: `alloc` has allocated this memory with the layout that has room for the mark.
         unsafe {
             check(start, layout.size());
             System.dealloc(start, with);
@@ -87,7 +88,8 @@ unsafe impl GlobalAlloc for Guarded {
         if Layout::from_size_align(size_with, layout.align()).is_err() {
             return std::ptr::null_mut();
         }
-        // SAFETY: it was allocated with this layout and the mark, and the new size can be one.
+        // SAFETY: `alloc` has allocated this memory with the layout that has room for the mark, and the new size with
+        // the mark is a valid size.
         unsafe {
             check(start, layout.size());
             mark(System.realloc(start, with, size_with), size)

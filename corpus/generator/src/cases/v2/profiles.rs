@@ -149,7 +149,7 @@ fn of_quant_group(t: &mut Table) {
     reject("profile-size", "quant-zeros", length("w:zeros", 4));
     let odd = file().set("w:/shape", uints(&[2, 1])).set("w:data/blob", uints(&[4096, 1]));
     let odd = odd.set("w:scales/blob", uints(&[12288, 2]));
-    // One scale, and half a word of zero points.
+    // The object needs one scale and half a word of zero points, which cannot be stored.
     reject("profile-size", "quant-half-a-word", odd.mark_length_of("w:zeros"));
 }
 
@@ -160,7 +160,8 @@ fn types_of_codes(t: &mut Table) {
     t.opens_only_v2(near, typed("w:data", "f8_e5m2"), "unsupported-type");
     t.opens_only_v2("quant-of-an-unknown-type", typed("w:data", "later"), "unsupported-type");
     t.opens_only_v2("quant-zeros-typed", typed("w:zeros", "f8_e4m3fn"), "unsupported-type");
-    // The number of bytes of such scales is unknown, and so is the number of zero points.
+    // If the type of the scales is unknown, neither their number of bytes nor the number of zero points can be
+    // checked.
     let scales = typed("w:scales", "later").set("w:scales/blob/#1", uint(4));
     t.opens_only_v2("quant-scales-typed", scales, "unsupported-type");
     let mut reject = |rule, case: &str, file| t.reject_v2(rule, case, file, near);
@@ -223,7 +224,7 @@ fn scales_and_zeros(t: &mut Table) {
     let symmetric = || without(fields([("form", text("none"))]));
     t.accept_v2("quant-symmetric", symmetric());
     t.accept_v2("quant-signed", quant_group().set("w:data/dtype", text("i8")));
-    // One scale for each of the two columns, or for each of the eight elements.
+    // The group size 0 means one scale for each of the two columns, or one for each of the eight elements.
     let whole = |bytes| {
         symmetric()
             .set(&at("group_size"), uint(0))

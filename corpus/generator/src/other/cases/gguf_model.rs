@@ -3,15 +3,21 @@
 use super::Cases;
 use crate::other::gguf::{file, pair, text};
 
-/// The number of the type of 8-bit unsigned values in GGUF metadata, as the constants below are the numbers of other
-/// types.
+/// The number that GGUF metadata has for the type of 8-bit unsigned integers.
 const U8: u32 = 0;
+/// The number that GGUF metadata has for the type of 32-bit unsigned integers.
 const U32: u32 = 4;
+/// The number that GGUF metadata has for the type of 32-bit signed integers.
 const I32: u32 = 5;
+/// The number that GGUF metadata has for the type of 32-bit floats.
 const F32: u32 = 6;
+/// The number that GGUF metadata has for the type of strings.
 const STRING: u32 = 8;
+/// The number that GGUF metadata has for the type of arrays.
 const ARRAY: u32 = 9;
+/// The number that GGUF metadata has for the type of 64-bit unsigned integers.
 const U64: u32 = 10;
+/// The number that GGUF metadata has for the type of 64-bit floats.
 const F64: u32 = 12;
 type Value = (u32, Vec<u8>);
 

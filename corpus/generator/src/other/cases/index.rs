@@ -59,7 +59,8 @@ fn torch_parts(cases: &mut Cases) {
         ("other.bin", file(&[("b", whole()), ("epoch", torch::int(2))], &[1, 0, 2, 0])),
         ("system.bin", file(&[("b", whole()), ("x", system)], &[1, 0, 2, 0])),
         ("damaged.bin", damaged),
-        // The same dtype and shape as in `a.bin`, and other elements: every second one of the storage.
+        // The tensor has the dtype and shape of the one in `a.bin`, and other elements: every second element of the
+        // storage.
         ("strided.bin", {
             let three = || torch::storage("ShortStorage", "0", 3);
             let strided = torch::tensor(three(), 0, &[2], &[2]);

@@ -11,6 +11,7 @@ use crate::other::zip::{Archive, Member};
 
 /// Bytes of two elements of 16 bits.
 const TWO: &[u8] = &[1, 0, 2, 0];
+/// The pickle instruction of `None`.
 const NONE: &[u8] = b"N";
 
 pub(super) fn all(cases: &mut Cases) {
@@ -341,7 +342,7 @@ fn view(class: &str, shape: &[u8], keys: &[&str], bytes: &[u8]) -> Vec<u8> {
     file(&dict(&[("v", call("torch._utils", "_rebuild_tensor_v2", &args))]), &[bytes])
 }
 
-/// Returns conjugated and negated views of the numbers from 1 on.
+/// Returns checkpoints of conjugated and negated views of the numbers from 1 on, with their names.
 fn views() -> Vec<(&'static str, Vec<u8>)> {
     let floats: Vec<u8> = (1_u8..=8).flat_map(|number| f32::from(number).to_le_bytes()).collect();
     let complex = "ComplexFloatStorage";
@@ -357,13 +358,13 @@ fn views() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Returns the pickle instructions of a COO matrix of two rows and three columns: 64-bit indices in storage 0, and
-/// values in storage 1.
+/// Returns a checkpoint of a COO matrix of two rows and three columns: 64-bit indices in storage 0, and values in
+/// storage 1.
 fn coo(indices: &[i64], entries: u8) -> Vec<u8> {
     coo_of("LongStorage", &longs(indices), entries)
 }
 
-/// Returns the matrix of [`coo`] with indices in a storage of the class `class`.
+/// Returns the checkpoint of [`coo`] with indices in a storage of the class `class`.
 fn coo_of(class: &str, indices: &[u8], entries: u8) -> Vec<u8> {
     let coords = tensor(storage(class, "0", entries * 2), 0, &[2, entries], &[entries, 1]);
     let values = tensor(storage("ShortStorage", "1", entries), 0, &[entries], &[1]);

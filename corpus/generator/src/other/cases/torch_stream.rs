@@ -20,8 +20,8 @@ pub(super) fn all(cases: &mut Cases) {
     }
 }
 
-/// Returns the pickle instructions of a persistent id: the storage `key` of `length` elements of 16 bits. `part` are
-/// the instructions that select a part of the storage.
+/// Returns the pickle instructions of a storage, given by a persistent id: the storage `key` of `length` elements of
+/// 16 bits. `part` are the instructions that select a part of the storage.
 fn storage(key: &str, length: u8, part: &[u8]) -> Vec<u8> {
     let id = [
         text("storage"),

@@ -14,12 +14,14 @@ use crate::oracles::meaning::{self, Meaning};
 pub(super) fn read_back(model: &Model, objects: &[&ModelObject], attributes: bool, file: &[u8]) {
     let options = OpenOptions::default();
     let options = if model.canonical { options.canonical() } else { options };
-    let archive =
-        options.from_bytes(file).unwrap_or_else(|error| panic!("written, and rejected: {error}"));
+    let archive = options
+        .from_bytes(file)
+        .unwrap_or_else(|error| panic!("the written file is rejected: {error}"));
     let mut verifier = Verifier::new(archive.manifest());
     for object in archive.tensors() {
         let validated = verifier.object(&object, |_, _| ());
-        validated.unwrap_or_else(|error| panic!("written, and rejected when read: {error}"));
+        validated
+            .unwrap_or_else(|error| panic!("the content of the written file is rejected: {error}"));
     }
     if model.canonical {
         verifier

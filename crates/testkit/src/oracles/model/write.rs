@@ -30,7 +30,8 @@ fn settings(model: &Model) -> WriteOptions {
 /// Writes `objects` of a model. If an object is rejected while its bytes are written, which makes the file unusable,
 /// the error is the index of this object.
 pub(super) fn write<'m>(model: &Model, objects: &[&'m ModelObject]) -> Result<Written<'m>, usize> {
-    let mut writer = Writer::new(Vec::new(), &settings(model)).expect("a vector takes all");
+    let mut writer =
+        Writer::new(Vec::new(), &settings(model)).expect("writing to a vector cannot fail");
     let mut attributes = !model.late && attributes(model, &mut writer);
     let mut accepted = Vec::new();
     for (ordinal, object) in objects.iter().enumerate() {
@@ -46,7 +47,8 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m ModelObject]) -> Result<Wr
     if model.late {
         attributes = self::attributes(model, &mut writer);
     }
-    let file = writer.finish().expect("all objects have ended");
+    let file =
+        writer.finish().expect("the file cannot be finished although all objects have ended");
     Ok(Written { file, objects: accepted, attributes })
 }
 
@@ -54,15 +56,19 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m ModelObject]) -> Result<Wr
 /// to this file.
 pub(super) fn in_two(model: &Model, objects: &[&ModelObject]) -> Vec<u8> {
     let (first, second) = objects.split_at(objects.len() / 2);
-    let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is rejected"));
+    let first = write(model, first)
+        .unwrap_or_else(|_| panic!("an object that was accepted before is rejected"));
     let archive = Archive::from_bytes(&first.file).expect("a file that was written");
     let start = usize::try_from(archive.manifest().extent().start).expect("a small file");
     let before = first.file[..start].to_vec();
     let mut writer = Writer::append(before, archive.manifest(), &settings(model)).expect("1.2");
     for object in second {
-        assert!(one(&mut writer, object, model).is_ok(), "accepted, but not behind others");
+        assert!(
+            one(&mut writer, object, model).is_ok(),
+            "an object is rejected when it is appended"
+        );
     }
-    writer.finish().expect("all objects have ended")
+    writer.finish().expect("the file cannot be finished although all objects have ended")
 }
 
 /// Sets the attributes of the file. Returns whether the writer accepted them.
@@ -75,9 +81,15 @@ fn attributes(model: &Model, writer: &mut Writer<Vec<u8>>) -> bool {
 fn spoiled(mut writer: Writer<Vec<u8>>) {
     let unfinished = |error: Error| error.kind() == ErrorKind::Misuse(Misuse::Unfinished);
     let next = writer.object(&NewObject::dense("next", &[], DType::U8)).err();
-    assert!(next.is_some_and(unfinished), "an object after one that did not end");
+    assert!(
+        next.is_some_and(unfinished),
+        "the writer accepts an object although another one has not ended"
+    );
     let finished = writer.finish().err();
-    assert!(finished.is_some_and(unfinished), "a file with an object that did not end");
+    assert!(
+        finished.is_some_and(unfinished),
+        "the writer finishes a file whose object has not ended"
+    );
 }
 
 /// Returns the declaration of a component that the writer gets before the component's bytes.
@@ -95,7 +107,7 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &ModelObject, model: &Model) -> Res
         new = new.attributes(attributes);
     }
     let mut out = writer.object(&new).map_err(|error| {
-        assert!(error.offset().is_none(), "a place in a file that is not there");
+        assert!(error.offset().is_none(), "an error of the writer has an offset in the file");
         assert!(!object.right || may_be_rejected(&error, model), "{error}: {object:?}");
         Rejection::Before
     })?;

@@ -1,4 +1,4 @@
-//! A client that can also send what no honest client sends.
+//! An HTTP client for tests, which can also send invalid requests.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
@@ -91,7 +91,7 @@ impl Client {
     }
 }
 
-/// Returns the head of a request that sends a file.
+/// Returns the head of a request that sends a file, with the header lines `fields`.
 pub(crate) fn head(fields: &str) -> String {
     format!("POST /check HTTP/1.1\r\nhost: test\r\n{fields}\r\n")
 }
@@ -133,12 +133,12 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Answer {
     client.answer()
 }
 
-/// Sends a file.
+/// Sends a file without a name by `POST`, and returns the answer.
 pub(crate) fn post(address: SocketAddr, file: &[u8]) -> Answer {
     ask(address, &sized_request(file))
 }
 
-/// Requests a page.
+/// Requests `path` by `GET`, and returns the answer.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, &bare("GET", path))
 }

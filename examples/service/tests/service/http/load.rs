@@ -11,7 +11,7 @@ use super::client::post;
 use super::served::{Served, plenty};
 use crate::samples::{Known, mixed, samples};
 
-/// This is more than the number of workers.
+/// The number of clients, which is more than the number of workers.
 const CLIENTS: usize = 8;
 
 #[test]

@@ -65,7 +65,7 @@ impl Drop for Served {
 pub(crate) fn is_free_again(served: &Served) -> bool {
     let until = Instant::now() + PLENTY;
     while Instant::now() < until {
-        // A lying worker also answers a file with this content.
+        // The lying worker, too, gives a valid answer about a file with this content.
         if post(served.address, b"honest").status == 200 {
             return true;
         }

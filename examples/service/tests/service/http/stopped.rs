@@ -20,7 +20,7 @@ fn command() -> Command {
     command
 }
 
-/// A running program, which is ended with its test.
+/// A running program that is killed when the test ends.
 struct Program {
     child: Child,
     address: SocketAddr,
@@ -103,7 +103,7 @@ fn a_request_that_has_begun_is_answered() {
         let mut client = Client::new(program.address).unwrap();
         client.offer(file.len());
         program.signal(signal);
-        // The server no longer accepts connections.
+        // The test waits until the server no longer accepts connections.
         while Client::new(program.address).is_ok() {
             thread::yield_now();
         }
@@ -127,7 +127,7 @@ fn without(call: i64, error: i32) -> Output {
         let mut child = command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        // Otherwise the program would run forever.
+        // A program that has started would run forever, so it is killed.
         if !line.is_empty() {
             child.kill().unwrap();
         }

@@ -1,4 +1,4 @@
-//! The reader `zten`.
+//! The reader `zten`: reads everything that the command `zten check` reads, with the library.
 
 use std::fs;
 use std::path::Path;

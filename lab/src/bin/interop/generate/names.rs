@@ -30,7 +30,7 @@ const ODD: [&str; 24] = [
     "tab\tstop",
     "\u{7f}\u{9b}",
     "\u{feff}bom",
-    // The same letter as one character, and as two.
+    // The letter é as one character, and as two.
     "\u{e9}",
     "e\u{301}",
     "重み",

@@ -11,7 +11,7 @@ use ztensor_2::{DType, DigestAlgorithm, Source, Writer};
 
 use super::{Object, Part};
 
-/// Writes a new file.
+/// Writes a new file with the crate `ztensor`.
 pub(super) fn create(path: &Path, objects: &[Object], canonical: bool) -> Result<()> {
     let mut objects: Vec<&Object> = objects.iter().collect();
     if canonical {

@@ -81,7 +81,7 @@ fn dense(
 ) -> Result<()> {
     let part = object.part("data").context("no data")?;
     if part.ratio() > 1 {
-        // `disagreements` describes this case.
+        // The reference implementation reads such elements wrongly, which the module `disagreements` demonstrates.
         return Ok(());
     }
     ensure!(stream.read(&object.name, true)? == part.bytes, "bytes");
@@ -113,7 +113,7 @@ fn coo(stream: &Stream, object: &Object) -> Result<()> {
     let part = |role| object.part(role).context("a component");
     let values = part("values")?;
     if values.ratio() > 1 {
-        // `disagreements` describes this case.
+        // The reference implementation reads such elements wrongly, which the module `disagreements` demonstrates.
         return Ok(());
     }
     by_type!(values.storage, T => {

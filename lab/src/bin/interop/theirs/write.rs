@@ -69,7 +69,7 @@ fn add(writer: &mut FileWriter, object: &Object, sum: Sum, rng: &mut Rng) -> Res
         Sum::Crc32c => Checksum::Crc32c,
         Sum::Sha256 => Checksum::Sha256,
     };
-    // High levels take long to start.
+    // High compression levels are rare, because an encoder needs long to start with them.
     let level = [1, 1, 1, 3, 3, 6, 12, if rng.u8(..10) == 0 { 19 } else { 2 }][rng.usize(..8)];
     let compression = if object.packed { Compression::Zstd(level) } else { Compression::Raw };
     let plain =

@@ -1,4 +1,4 @@
-//! Opening files in WebAssembly.
+//! The race of opening files in WebAssembly.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Writing files.
+//! The races of writing files.
 
 use anyhow::Result;
 use zten::write::Checksum;

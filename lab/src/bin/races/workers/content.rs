@@ -26,7 +26,7 @@ pub(crate) fn sum(reader: &str, file: &[u8]) -> Result<()> {
     let data = archive.tensors().next().context("no tensor")?.dense()?;
     let view = data.view()?;
     match reader {
-        // The view is bound in each round, because that is a part of reading through it.
+        // The view is created in each round, because this is a part of reading.
         "zten" => serve(|| {
             let view = black_box(&data).view().expect("a valid file");
             total(view.as_slice().expect("aligned elements"))

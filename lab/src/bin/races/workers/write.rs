@@ -1,4 +1,4 @@
-//! Writing files.
+//! The work of contestants that write files.
 
 use std::fs::{self, File};
 use std::io::Write as _;
