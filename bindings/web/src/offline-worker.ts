@@ -1,4 +1,4 @@
-/** The worker of the page that makes no connections. */
+/** The worker of the page `index.html`, which makes no connections: it opens only files of this machine. */
 import { fileWay } from './file.ts'
 import { serve } from './worker.ts'
 

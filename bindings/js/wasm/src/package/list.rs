@@ -123,7 +123,8 @@ fn is_windowed(component: &Component<'_>) -> bool {
     // If a bool is invalid and the checksum is wrong, the checksum is reported, which needs all bytes.
     component.encoding() == Encoding::Raw
         && !component.is_strided()
-        // A digest that covers bytes around the blob is computed from all of these before the first element is returned. A checksum is not.
+        // The checksum of a storage that several tensors share needs all bytes of the storage before the first element. A checksum of this
+        // component alone does not.
         && (component.has_checksum() || component.read_range() == component.extent().range())
         && !(is_bool && component.has_checksum())
 }
