@@ -90,7 +90,7 @@ export class ObjectList {
     }
   }
 
-  /** Opens groups from the root on, as long as a group is the only entry of its level. A folded group is opened only if the list has nothing else. */
+  /** Opens the only group of the list, then the only group in that one, and so on. A folded group is opened only if nothing else is beside it. */
   private openAlone(): void {
     let { children } = this.root
     for (;;) {

@@ -185,7 +185,8 @@ export interface Start {
 }
 
 /**
- * A request to the worker: a call of an export of the guest with its arguments, after an optional selection; or bytes of the file.
+ * A request to the worker: to call an export of the module with these arguments, after selecting a part of a tensor if there is a `selection`; or to read
+ * bytes of the file, or of its sibling file with this display name.
  */
 export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number; sibling: string | null })
 

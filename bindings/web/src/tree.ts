@@ -107,7 +107,7 @@ export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[]
     shown.push({ entry, level, label: name.slice(prefix.length) })
     if (!('group' in entry) || !open.has(entry.group.prefix)) continue
     const { folded, prefix: own } = entry.group
-    // In a folded group, each label begins with its number, so the label of the folded group leaves the number out.
+    // The children of a folded group differ in their numbers, so their labels begin with the number, and not after it.
     push(entry.group, level + 1, folded ? own.replace(/[^./]*[./]$/, '') : own)
   }
   return shown

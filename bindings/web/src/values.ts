@@ -96,7 +96,8 @@ export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Pr
 }
 
 /**
- * Makes a field, a button and their result. `show` returns a sentence about what is wrong with the text, or a table with a note.
+ * Returns a box with a field, a button and a place for the result. `shown` gets the text of the field. It resolves to a sentence about what is wrong with
+ * the text, to a table with a note, or to `undefined` if the page shows an error.
  */
 const selection = (
   label: string, first: string, region: string, shown: (typed: string) => Promise<string | [HTMLElement, string] | undefined>,
