@@ -34,7 +34,10 @@ const bundle = async (entry, define) => {
 /** The digits of base 85. None of them can end a `<script>`, and none has to be escaped in a string literal. */
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!#%&()*+-./:;=?@[]^_{|}'
 
-/** Encodes `bytes` as text: their number, a colon, and five digits of base 85 for each four bytes. `src/digits.ts` decodes the text. */
+/**
+ * Encodes `bytes` as text: their number, a colon, and five digits of base 85 for each four bytes. `src/digits.ts` decodes the
+ * text.
+ */
 const pack85 = bytes => {
   const padded = Buffer.concat([bytes, Buffer.alloc(3)])
   let text = `${bytes.length}:`
@@ -58,8 +61,9 @@ const report = (what, size, limit) => {
 }
 
 const wasm = readFileSync(wasmPath)
-// What takes most of this limit, compressed: code and tables for the values of quantized and sparse tensors 33 KB, the conventions by which
-// quantized tensors are stored as several tensors 33 KB, and sibling files 10 KB. Encoded in base 85, the module is a quarter larger.
+// What takes most of this limit, compressed: code and tables for the values of quantized and sparse tensors 33 KB, the
+// conventions by which quantized tensors are stored as several tensors 33 KB, and sibling files 10 KB. Encoded in base 85, the
+// module is a quarter larger.
 report('wasm, gzipped', wasm.length, 519 * 1024)
 const style = await bundle('src/style.css', {})
 mkdirSync('dist', { recursive: true })

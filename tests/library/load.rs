@@ -11,7 +11,9 @@ use std::time::Duration;
 use zten::error::Misuse;
 use zten::verify::{Verified, Verifier};
 use zten::write::{Checksum, Level, NewComponent, NewObject, WriteOptions};
-use zten::{Archive, Component, DType, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt};
+use zten::{
+    Archive, Component, DType, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt,
+};
 use zten_testkit::{accepted, reads, reject_index, write};
 
 /// Returns the components of a file.
@@ -102,14 +104,10 @@ fn loading_equals_reading_one_by_one() {
 /// names the tensor.
 #[test]
 fn loaded_elements_are_those_of_data() {
-    let parts = [
-        NewComponent::new("a", DType::F32, 1),
-        NewComponent::new("data", DType::F32, 2),
-    ];
+    let parts = [NewComponent::new("a", DType::F32, 1), NewComponent::new("data", DType::F32, 2)];
     let object = NewObject::custom("w", &[2], "dense", &parts);
-    let [other, own] = [&[3.0_f32][..], &[1.5, 2.5]].map(|floats| {
-        floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<u8>>()
-    });
+    let [other, own] = [&[3.0_f32][..], &[1.5, 2.5]]
+        .map(|floats| floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<u8>>());
     let file = write(&WriteOptions::default(), |file| {
         file.add_object(&object, &[("a", &other), ("data", &own)])
     });

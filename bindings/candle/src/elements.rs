@@ -14,8 +14,9 @@ fn length(dimension: u64) -> Result<usize> {
     usize::try_from(dimension).map_err(Error::wrap)
 }
 
-/// Converts `shape` to the dimensions of a candle tensor. Fails if candle cannot count the elements: candle multiplies the dimensions one by
-/// one, from the first for the elements and from the last for the strides, so that even a shape with a dimension of 0 may overflow.
+/// Converts `shape` to the dimensions of a candle tensor. Fails if candle cannot count the elements: candle multiplies the
+/// dimensions one by one, from the first for the elements and from the last for the strides, so that even a shape with a
+/// dimension of 0 may overflow.
 pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
     let dims: Result<Vec<usize>> = shape.iter().copied().map(length).collect();
     let dims = dims?;

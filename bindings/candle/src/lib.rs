@@ -72,8 +72,8 @@ impl WeightFile {
     }
 }
 
-/// Opens the files `paths` with [`Weights::open`], and returns a `VarBuilder`, from which candle's models take their tensors. Tensors are
-/// converted to `dtype` and moved to `device`, as candle does with tensors from safetensors.
+/// Opens the files `paths` with [`Weights::open`], and returns a `VarBuilder`, from which candle's models take their tensors.
+/// Tensors are converted to `dtype` and moved to `device`, as candle does with tensors from safetensors.
 ///
 /// # Errors
 /// The errors of [`Weights::open`].
@@ -88,11 +88,12 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 
 impl Weights {
     /// Opens the files `paths`, of any format that [`zten::formats`] reads, with their shards, which are in the same folder or in
-    /// its subfolder `blobs` (v2 §7.1), and with the files that an index of safetensors files names. No tensors are read, except small
-    /// tensors that hold the shapes of some quantized tensors.
+    /// its subfolder `blobs` (v2 §7.1), and with the files that an index of safetensors files names. No tensors are read, except
+    /// small tensors that hold the shapes of some quantized tensors.
     ///
-    /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`, which
-    /// [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with [`open_plain`](Self::open_plain).
+    /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`,
+    /// which [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with
+    /// [`open_plain`](Self::open_plain).
     ///
     /// # Errors
     /// A file cannot be read, its manifest or header violates a rule of its format, or two files contain objects with the
@@ -101,7 +102,8 @@ impl Weights {
         Self::open_as(paths, options, Archive::with_conventions)
     }
 
-    /// Opens files as [`open`](Self::open) does, but with the tensors that the files store: codes and scales are tensors of their own.
+    /// Opens files as [`open`](Self::open) does, but with the tensors that the files store: codes and scales are tensors of their
+    /// own.
     ///
     /// # Errors
     /// The errors of [`open`](Self::open).
@@ -136,8 +138,8 @@ impl Weights {
         self.names.keys().map(String::as_str)
     }
 
-    /// Reads, decodes and verifies the tensor `name`, and returns it on `device`, with its own type and shape. A quantized tensor is dequantized
-    /// to `f32`.
+    /// Reads, decodes and verifies the tensor `name`, and returns it on `device`, with its own type and shape. A quantized tensor
+    /// is dequantized to `f32`.
     ///
     /// # Errors
     /// - [`Error::CannotFindTensor`] if no file contains `name`.
@@ -221,7 +223,8 @@ impl SimpleBackend for Weights {
         dtype: DType,
         device: &Device,
     ) -> Result<Tensor> {
-        // The shape is checked before the tensor is read, so that a tensor which is larger than the model expects takes no time or memory.
+        // The shape is checked before the tensor is read, so that a tensor which is larger than the model expects takes no time
+        // or memory.
         let (_, tensor) = self.find(name)?;
         let got = Shape::from(elements::dims(tensor.shape())?);
         if got != shape {

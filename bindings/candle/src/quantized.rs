@@ -30,8 +30,8 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Returns the blocks of `tensor`, or `None` if the tensor does not consist of blocks of GGUF. When the file was opened, zten checked that
-    /// the number of their bytes follows from the shape.
+    /// Returns the blocks of `tensor`, or `None` if the tensor does not consist of blocks of GGUF. When the file was opened, zten
+    /// checked that the number of their bytes follows from the shape.
     ///
     /// # Errors
     /// The attributes of the tensor give a block another size than its type has.
@@ -39,7 +39,8 @@ impl<'a> Blocks<'a> {
         let Some((block, data)) = Block::of_layout(tensor).zip(tensor.component("data")) else {
             return Ok(None);
         };
-        // In generation 2, attributes declare the size of a block. It has to be that of the type, because candle computes with that size.
+        // In generation 2, attributes declare the size of a block. It has to be that of the type, because candle computes with
+        // that size.
         if let Ok(own) = tensor.gguf_blocks()
             && (own.elements_per_block, own.block_bytes) != (block.elements, block.bytes)
         {
@@ -80,14 +81,14 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Reads, decodes, verifies and dequantizes the quantized `tensor`, and returns it as a tensor of `f32` on `device`. Fails if the result takes
-/// more than `most` bytes.
+/// Reads, decodes, verifies and dequantizes the quantized `tensor`, and returns it as a tensor of `f32` on `device`. Fails if the
+/// result takes more than `most` bytes.
 pub(crate) fn dequantize(tensor: &zten::Tensor<'_>, device: &Device, most: u64) -> Result<Tensor> {
     Tensor::from_vec(values(tensor, most)?, elements::dims(tensor.shape())?, device)
 }
 
-/// Reads, verifies and dequantizes the quantized `tensor`, and returns its elements in row-major order. Fails if they take more than `most`
-/// bytes as `f32`.
+/// Reads, verifies and dequantizes the quantized `tensor`, and returns its elements in row-major order. Fails if they take more
+/// than `most` bytes as `f32`.
 pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
     let count: usize = elements::dims(tensor.shape())?.into_iter().product();
     if u64::try_from(count).map_or(true, |count| count > most / 4) {
@@ -99,12 +100,12 @@ pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
 }
 
 impl Weights {
-    /// Reads and verifies the object `name`, which consists of blocks of GGUF, and returns it on `device` as a quantized tensor of candle with
-    /// the same blocks. The object can be in a GGUF file or in a zTensor file of generation 1.2 or 2.
+    /// Reads and verifies the object `name`, which consists of blocks of GGUF, and returns it on `device` as a quantized tensor
+    /// of candle with the same blocks. The object can be in a GGUF file or in a zTensor file of generation 1.2 or 2.
     ///
     /// # Errors
-    /// The errors of [`load`](Self::load). Candle does not support the type of the blocks, or the object has another layout: `load` loads
-    /// such objects, and dequantizes the blocks.
+    /// The errors of [`load`](Self::load). Candle does not support the type of the blocks, or the object has another layout:
+    /// `load` loads such objects, and dequantizes the blocks.
     pub fn quantized(&self, name: &str, device: &Device) -> Result<QTensor> {
         let (file, tensor) = self.find(name)?;
         let read = || {

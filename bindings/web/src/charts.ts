@@ -7,8 +7,8 @@ const SVG = 'http://www.w3.org/2000/svg'
 const BARS = 64
 
 /**
- * Returns an element that shows the histogram of `said` as bars, with the smallest and the largest element below and the count of the highest
- * bar; null if there is no histogram.
+ * Returns an element that shows the histogram of `said` as bars, with the smallest and the largest element below and the count of
+ * the highest bar; null if there is no histogram.
  */
 export const histogram = (said: Statistics): HTMLElement | null => {
   if (!said.histogram) return null
@@ -59,8 +59,8 @@ const parse = (color = '#000000'): number[] =>
   [1, 3, 5].map(at => Number.parseInt(color.slice(at, at + 2), 16))
 
 /**
- * Returns an element with a canvas on which `numbers`, the grid of `picture`, are drawn: a heat map of elements, or of the numbers of entries in
- * each cell.
+ * Returns an element with a canvas on which `numbers`, the grid of `picture`, are drawn: a heat map of elements, or of the
+ * numbers of entries in each cell.
  */
 export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
   const { width, height, counted } = picture

@@ -11,8 +11,8 @@ import { entries, values } from './values.ts'
 export const AT_ONCE = 8 << 20
 
 /**
- * Runs a task that reads `bytes` bytes (null if unknown), and shows a progress bar with the label `what` and a button to stop it. Resolves to the
- * result of the task, or to `undefined` if it was stopped.
+ * Runs a task that reads `bytes` bytes (null if unknown), and shows a progress bar with the label `what` and a button to stop it.
+ * Resolves to the result of the task, or to `undefined` if it was stopped.
  */
 export type Run = <T>(
   what: string,
@@ -87,8 +87,8 @@ export class Detail {
     const computed = QUANTIZED.includes(layout) || blocks
     const packed = data.dtype === 'f4_e2m1'
     if (!dense && !sparse && !computed) return
-    // Elements of uncompressed dense tensors, GGUF blocks and rows of groups have known offsets, so only the bytes of the shown elements
-    // are read. The values of all other tensors require reading the components from the beginning.
+    // Elements of uncompressed dense tensors, GGUF blocks and rows of groups have known offsets, so only the bytes of the shown
+    // elements are read. The values of all other tensors require reading the components from the beginning.
     const sought = data.encoding === 'raw' && (dense && !packed || blocks)
     const bytes = sought ? 0 : weight(components)
     const note = make('div')
@@ -194,7 +194,10 @@ export class Detail {
 /** The layouts whose values are computed from codes and scales, besides the blocks of GGUF. */
 const QUANTIZED = ['quantized_group', 'zt.quant_group/1', 'zt.mx/1']
 
-/** Returns `text`, the message of a rule, with a capital letter, and with an ellipsis for each `{}`, which stands for a number in the file. */
+/**
+ * Returns `text`, the message of a rule, with a capital letter, and with an ellipsis for each `{}`, which stands for a number in
+ * the file.
+ */
 const sentence = (text: string): string => `${text[0]?.toUpperCase() ?? ''}${text.slice(1).replaceAll('{}', '…')}`
 
 /** Returns whether the elements of a component are words or blocks of packed codes, whose numbers mean nothing by themselves. */
@@ -204,8 +207,8 @@ const isPacked = ({ layout }: Listed, { role, dtype }: Component): boolean =>
     (layout === 'zt.quant_group/1' && dtype === 'u8')))
 
 /**
- * Returns the number of bytes that reading `components` takes: for each, the stored or the decoded bytes, whichever are more. If the decoded length
- * is unknown, it is taken for four times the stored length.
+ * Returns the number of bytes that reading `components` takes: for each, the stored or the decoded bytes, whichever are more. If
+ * the decoded length is unknown, it is taken for four times the stored length.
  */
 const weight = (components: Component[]): number =>
   components.reduce((sum, { length, decoded_length: decoded }) => sum + Math.max(length, decoded ?? length * 4), 0)
@@ -248,7 +251,10 @@ const table = (said: Statistics): (HTMLElement | null)[] => {
   return [make('table', {}, make('caption', {}, 'Statistics'), body), histogram(said)]
 }
 
-/** Offers `data` to the user for saving, under a name made from those of the component and the object that every file system accepts. */
+/**
+ * Offers `data` to the user for saving, under a name made from those of the component and the object that every file system
+ * accepts.
+ */
 const download = (data: Blob, role: string, object: string): void => {
   const name = `${object}${role === 'data' ? '' : `.${role}`}`.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_')
   const url = URL.createObjectURL(data)

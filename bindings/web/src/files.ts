@@ -27,8 +27,8 @@ export class FileList {
   constructor(private readonly onOpen: (candidate: Candidate) => void) {}
 
   /**
-   * Shows the files `all`, and checks them one after the other: the headers of all files, and the whole content of small files. If there are no
-   * files, hides the list. `cut` says that the user has chosen more files.
+   * Shows the files `all`, and checks them one after the other: the headers of all files, and the whole content of small files.
+   * If there are no files, hides the list. `cut` says that the user has chosen more files.
    */
   show(all: Candidate[], cut: boolean): void {
     const turn = ++this.turn

@@ -16,7 +16,10 @@ export const size = (bytes: number): string => {
 
 const SCALES: [number, string][] = [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'K']]
 
-/** Returns `number` rounded to three digits, with a letter for thousands (K), millions (M), billions (B) or trillions (T): `1.24 B`. */
+/**
+ * Returns `number` rounded to three digits, with a letter for thousands (K), millions (M), billions (B) or trillions (T): `1.24
+ * B`.
+ */
 export const rounded = (number: number): string => {
   const [scale, letter] = SCALES.find(([scale]) => number >= scale) ?? [1, '']
   return letter ? `${Number((number / scale).toPrecision(3))} ${letter}` : String(number)
@@ -62,8 +65,8 @@ export const common = (words: string[]): string => {
 export const objectState = ({ state, reason }: Listed): string => state === 'unread' ? `unread: ${reason}` : state === 'opaque' ? state : ''
 
 /**
- * Returns a few words that describe an object: its state, unless it is readable; its layout, unless it is dense; and the type of its main component.
- * The state comes first, because the type of records of NumPy can be too long for the column.
+ * Returns a few words that describe an object: its state, unless it is readable; its layout, unless it is dense; and the type of
+ * its main component. The state comes first, because the type of records of NumPy can be too long for the column.
  */
 export const objectKind = (object: Listed): string => `${objectState(object)} ${readableKind(object)}`.trimStart()
 

@@ -39,8 +39,8 @@ export class Guest implements Host {
   }
 
   /**
-   * Opens `file`, which is called `name`, and its sibling files, for each of which it calls `find`. Resolves to the JSON document of the module: the
-   * description of the file, or the error. `onRead` is called after each read.
+   * Opens `file`, which is called `name`, and its sibling files, for each of which it calls `find`. Resolves to the JSON document
+   * of the module: the description of the file, or the error. `onRead` is called after each read.
    */
   async open(file: Opened, name: string, find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void): Promise<Bytes> {
     this.files = [new Window(file, onRead)]
@@ -56,7 +56,10 @@ export class Guest implements Host {
     return answer.length > 0 ? answer : instance.call('file', [])
   }
 
-  /** Looks for the sibling files `all` by `find`. Resolves to the length in bytes of each; `undefined` for a file that was not found. */
+  /**
+   * Looks for the sibling files `all` by `find`. Resolves to the length in bytes of each; `undefined` for a file that was not
+   * found.
+   */
   private async sought(
     all: Asked[], find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void,
   ): Promise<(number | undefined)[]> {
@@ -71,8 +74,8 @@ export class Guest implements Host {
   }
 
   /**
-   * Calls the export `name` of the module, after selecting a part of a tensor if `selection` is given. Resolves to the answer, and to the data that the
-   * module has handed out, or null if it has handed out none.
+   * Calls the export `name` of the module, after selecting a part of a tensor if `selection` is given. Resolves to the answer,
+   * and to the data that the module has handed out, or null if it has handed out none.
    */
   async call(name: string, args: number[], selection?: Bytes): Promise<{ answer: Bytes; data: Blob | null }> {
     this.pieces = []
@@ -104,8 +107,8 @@ export class Guest implements Host {
   }
 
   /**
-   * Fills the buffer that `buffer` returns with the bytes of file number `file` from `offset` on, at once or when they have arrived. Returns or resolves
-   * to false if the file cannot be read; `call` then throws the reason.
+   * Fills the buffer that `buffer` returns with the bytes of file number `file` from `offset` on, at once or when they have
+   * arrived. Returns or resolves to false if the file cannot be read; `call` then throws the reason.
    */
   readLater(file: number, offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean> {
     const fill = (bytes: Uint8Array) => {

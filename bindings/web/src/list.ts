@@ -1,4 +1,7 @@
-/** The list of tensors, which can be searched, sorted and grouped. Only visible rows are elements of the page, so it may have any length. */
+/**
+ * The list of tensors, which can be searched, sorted and grouped. Only visible rows are elements of the page, so it may have any
+ * length.
+ */
 import { button, byId, fill, make, spelled } from './dom.ts'
 import { common, counted, objectKind, shape, size, stored } from './format.ts'
 import { group, lines, natural, only, type Group, type Line } from './tree.ts'
@@ -19,7 +22,10 @@ const COLUMNS: [Key, string][] = [['name', 'Name'], ['type', 'Type'], ['shape', 
 /** The number of characters at the end of a name that are always shown, because names often differ only at the end. */
 const TAIL = 18
 
-/** Returns elements for the two parts of a name, of which a narrow page cuts the first and shows all of the second. A short name has one element. */
+/**
+ * Returns elements for the two parts of a name, of which a narrow page cuts the first and shows all of the second. A short name
+ * has one element.
+ */
 const ends = (label: string): HTMLElement[] => {
   const all = [...label]
   if (all.length < TAIL + 6) return [spelled(label)]
@@ -90,7 +96,10 @@ export class ObjectList {
     }
   }
 
-  /** Opens the only group of the list, then the only group in that one, and so on. A folded group is opened only if nothing else is beside it. */
+  /**
+   * Opens the only group of the list, then the only group in that one, and so on. A folded group is opened only if nothing else
+   * is beside it.
+   */
   private openAlone(): void {
     let { children } = this.root
     for (;;) {
@@ -126,7 +135,10 @@ export class ObjectList {
     }
   }
 
-  /** Highlights the row of the object with the ordinal `object`, over which the pointer is in the map; none if `object` is `undefined`. */
+  /**
+   * Highlights the row of the object with the ordinal `object`, over which the pointer is in the map; none if `object` is
+   * `undefined`.
+   */
   hover(object: number | undefined): void {
     if (this.hovered === object) return
     this.hovered = object

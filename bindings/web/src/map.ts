@@ -10,8 +10,8 @@ const NAMES: Record<Kind, string> = {
 const HEIGHT = 44
 
 /**
- * What a map shows: the regions of a file and its sibling files, their length together, the objects, and the byte and the object that break a rule, if
- * they are known.
+ * What a map shows: the regions of a file and its sibling files, their length together, the objects, and the byte and the object
+ * that break a rule, if they are known.
  */
 export interface Shown {
   regions: Region[]
@@ -59,7 +59,10 @@ export class FileMap {
     this.update()
   }
 
-  /** Highlights the regions of the object with the ordinal `object`, over which the pointer is in the list; none if `object` is `undefined`. */
+  /**
+   * Highlights the regions of the object with the ordinal `object`, over which the pointer is in the list; none if `object` is
+   * `undefined`.
+   */
   hover(object: number | undefined): void {
     this.hovered = object === undefined ? {} : { object }
     this.update()
@@ -97,8 +100,8 @@ export class FileMap {
   }
 
   /**
-   * Draws the map anew, and describes the region under the pointer below it. Without a pointer, describes the region that the user has reached with the
-   * keyboard, or that of the selected object.
+   * Draws the map anew, and describes the region under the pointer below it. Without a pointer, describes the region that the
+   * user has reached with the keyboard, or that of the selected object.
    */
   private update(): void {
     const { regions, objects } = this.shown

@@ -1,6 +1,6 @@
 /**
- * The messages between the page and its worker, and the JSON documents with which the wasm module answers. In these, control and invisible characters
- * of texts from the file are escaped.
+ * The messages between the page and its worker, and the JSON documents with which the wasm module answers. In these, control and
+ * invisible characters of texts from the file are escaped.
  */
 import type { Model } from '../../js/src/models.ts'
 import type { Version } from '../../js/src/url.ts'
@@ -97,7 +97,10 @@ export interface Listed {
   name: string
   layout: string
   layout_known: boolean
-  /** `unread` if zten does not hand out the bytes: `reason` is the id of the rule that says why. `opaque` if zten does not interpret the bytes. */
+  /**
+   * `unread` if zten does not hand out the bytes: `reason` is the id of the rule that says why. `opaque` if zten does not
+   * interpret the bytes.
+   */
   state: 'readable' | 'opaque' | 'unread'
   reason: string | null
   /** The dimensions, outermost first. A dimension that a number cannot represent is a text. */
@@ -106,7 +109,10 @@ export interface Listed {
   bits: number | string | null
   /** The number of elements of a quantized tensor that share a scale; null for other tensors. */
   group_size: number | string | null
-  /** The name of the quantized form of a tensor that is stored as several tensors, such as `MXFP4 [32]`. Only objects of the list have it. */
+  /**
+   * The name of the quantized form of a tensor that is stored as several tensors, such as `MXFP4 [32]`. Only objects of the list
+   * have it.
+   */
   form?: string | null
   components: Component[]
 }
@@ -185,8 +191,8 @@ export interface Start {
 }
 
 /**
- * A request to the worker: to call an export of the module with these arguments, after selecting a part of a tensor if there is a `selection`; or to read
- * bytes of the file, or of its sibling file with this display name.
+ * A request to the worker: to call an export of the module with these arguments, after selecting a part of a tensor if there is a
+ * `selection`; or to read bytes of the file, or of its sibling file with this display name.
  */
 export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number; sibling: string | null })
 
@@ -197,7 +203,10 @@ export type Reply =
   | { id: number; read: number; answer: ArrayBuffer; data: Blob | null }
   | { id: number; failed: string }
 
-/** Parses a JSON document of the module. An integer that a number cannot represent becomes a text if it is in a list, and is rounded elsewhere. */
+/**
+ * Parses a JSON document of the module. An integer that a number cannot represent becomes a text if it is in a list, and is
+ * rounded elsewhere.
+ */
 export const parse = (bytes: ArrayBuffer | Uint8Array): unknown =>
   JSON.parse(new TextDecoder().decode(bytes), function (this: unknown, _, value: unknown) {
     if (typeof value !== 'object' || value === null || !('$int' in value)) return value

@@ -21,8 +21,8 @@ export interface Region {
 const MAGIC = 8
 
 /**
- * Returns the regions of a file of `length` bytes, in order. `manifest` is the byte range of its manifest or header, if that is known. `other` is true for
- * formats other than zTensor, which have a header.
+ * Returns the regions of a file of `length` bytes, in order. `manifest` is the byte range of its manifest or header, if that is
+ * known. `other` is true for formats other than zTensor, which have a header.
  */
 export const regions = (
   length: number,

@@ -40,7 +40,10 @@ export class Session {
   /** The sibling files to which the file refers, including those that were not found. */
   siblings: Sibling[] = []
 
-  /** Creates a session for `subject`, called `name`, without opening it. `onRead` is called with the number of bytes that have been read so far. */
+  /**
+   * Creates a session for `subject`, called `name`, without opening it. `onRead` is called with the number of bytes that have
+   * been read so far.
+   */
   constructor(
     private readonly subject: Subject, private readonly name: string, private readonly onRead: (bytes: number) => void,
   ) {}
@@ -61,8 +64,8 @@ export class Session {
   }
 
   /**
-   * Starts a worker that opens the file. Calls `onName` with the name of the file, whose hidden characters are escaped, and `onProgress` with the number of
-   * bytes read. Resolves to the answer of the module: the description of the file, or the error.
+   * Starts a worker that opens the file. Calls `onName` with the name of the file, whose hidden characters are escaped, and
+   * `onProgress` with the number of bytes read. Resolves to the answer of the module: the description of the file, or the error.
    */
   async open(onName: (name: string) => void, onProgress?: (bytes: number) => void): Promise<Answer> {
     wasm ??= unpack()
@@ -86,8 +89,8 @@ export class Session {
   }
 
   /**
-   * Has the worker call the export `call` of the module with `args`, after selecting a part of a tensor if `selection` is given. Calls `onProgress` with
-   * the number of bytes read. Resolves to the answer.
+   * Has the worker call the export `call` of the module with `args`, after selecting a part of a tensor if `selection` is given.
+   * Calls `onProgress` with the number of bytes read. Resolves to the answer.
    */
   ask(call: string, args: number[], onProgress: (bytes: number) => void = () => {}, selection?: Bytes): Promise<Answer> {
     return this.request(id => ({ id, call, args, ...(selection && { selection }) }), onProgress)
@@ -112,7 +115,10 @@ export class Session {
     return parse(bytes) as T
   }
 
-  /** Stops the running call, which rejects with `Stopped`. If the file was open, it is opened again in a new worker for later calls. */
+  /**
+   * Stops the running call, which rejects with `Stopped`. If the file was open, it is opened again in a new worker for later
+   * calls.
+   */
   async stop(): Promise<void> {
     this.close()
     if (this.opened) await this.open(() => {})

@@ -5,8 +5,8 @@ import { Instance, type Host } from '../../js/src/instance.ts'
 /** A host that may have to wait for the bytes that it reads. */
 export interface WaitingHost extends Host {
   /**
-   * Fills the buffer that `buffer` returns with the `length` bytes of file number `file` from `offset` on, at once or when they have arrived. Returns or
-   * resolves to whether that succeeded.
+   * Fills the buffer that `buffer` returns with the `length` bytes of file number `file` from `offset` on, at once or when they
+   * have arrived. Returns or resolves to whether that succeeded.
    */
   readLater(file: number, offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean>
 }
@@ -34,7 +34,10 @@ export class SuspendingInstance extends Instance {
     this.imports.host!.read_at = new Suspending(readAt)
   }
 
-  /** Calls the export `name`, which may read a file, and resolves to its answer. Until then no other call of the instance is allowed. */
+  /**
+   * Calls the export `name`, which may read a file, and resolves to its answer. Until then no other call of the instance is
+   * allowed.
+   */
   async callLater(name: string, args: number[]): Promise<Uint8Array<ArrayBuffer>> {
     const called = this.exports[name]
     if (!promising || typeof called !== 'function') throw new Error(`there is no ${name}`)

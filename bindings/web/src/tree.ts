@@ -25,10 +25,16 @@ const SEPARATOR = /[./]/g
 /** The smallest number of groups with successive numbers that are folded into one group. */
 const FOLDED = 4
 
-/** Returns `name` with zeros before its numbers, so that names which are sorted as texts have their numbers in the order of their values. */
+/**
+ * Returns `name` with zeros before its numbers, so that names which are sorted as texts have their numbers in the order of their
+ * values.
+ */
 export const natural = (name: string): string => name.replace(/\d+/g, digits => digits.padStart(16, '0'))
 
-/** Groups `objects` by the common beginnings of their names. `order` has the ordinals of the objects in the order of the list. Returns the root. */
+/**
+ * Groups `objects` by the common beginnings of their names. `order` has the ordinals of the objects in the order of the list.
+ * Returns the root.
+ */
 export const group = (objects: Listed[], order: number[]): Group => {
   const root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
   const known = new Map<string, Group>([['', root]])
@@ -60,7 +66,10 @@ const count = (group: Group, bytes: number, objects = 1): void => {
   group.bytes += bytes
 }
 
-/** Returns the children of a group after folding: successive groups with successive numbers and the same number of objects become one folded group. */
+/**
+ * Returns the children of a group after folding: successive groups with successive numbers and the same number of objects become
+ * one folded group.
+ */
 const fold = ({ prefix, children }: Group): Entry[] => {
   const found: Entry[] = []
   let run: Group[] = []
@@ -90,8 +99,8 @@ const fold = ({ prefix, children }: Group): Entry[] => {
 }
 
 /**
- * Returns the lines that the list shows for the groups and objects below `root`. `open` has the prefixes of the open groups. A group with a single entry is
- * shown as this entry.
+ * Returns the lines that the list shows for the groups and objects below `root`. `open` has the prefixes of the open groups. A
+ * group with a single entry is shown as this entry.
  */
 export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[] => {
   const shown: Line[] = []

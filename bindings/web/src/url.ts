@@ -35,13 +35,19 @@ export const urlWay = (address: string, before: Known | undefined): Way => ({
   },
 })
 
-/** Opens the remote file at `url`, which is at `path` relative to the first file. Fails if the server has another version than `expected`. */
+/**
+ * Opens the remote file at `url`, which is at `path` relative to the first file. Fails if the server has another version than
+ * `expected`.
+ */
 const opened = async (url: URL, path: string, expected?: Version): Promise<{ file: Opened; version: Version }> => {
   const source = await ofUrl(url, { fetch: quiet }, { head: LEAST, version: expected })
   return { file: { path, reader: ofSource(source), head: source.head, least: LEAST }, version: source.version }
 }
 
-/** Fetches as `fetch` does, but without sending the address of the page, and with an error that says why a browser may block the reply. */
+/**
+ * Fetches as `fetch` does, but without sending the address of the page, and with an error that says why a browser may block the
+ * reply.
+ */
 const quiet: typeof fetch = async (input, init) => {
   try {
     return await fetch(input, { ...init, mode: 'cors', referrerPolicy: 'no-referrer' })

@@ -46,8 +46,9 @@ const firstPart = (shape: number[]): string =>
   shape.map((size, at) => at < shape.length - 2 ? '0' : `0:${Math.min(size, FIRST)}`).join(', ')
 
 /**
- * Returns an element with a field in which the user types a part of an array of `shape`, and a table of the elements of this part. `ask` fetches the
- * elements. If that fails, it resolves to `undefined`, and the page shows the error. With `atOnce`, the elements are fetched without a click.
+ * Returns an element with a field in which the user types a part of an array of `shape`, and a table of the elements of this
+ * part. `ask` fetches the elements. If that fails, it resolves to `undefined`, and the page shows the error. With `atOnce`, the
+ * elements are fetched without a click.
  */
 export const values = (
   shape: number[], atOnce: boolean, about: string, ask: (ranges: Bytes) => Promise<string[] | undefined>,
@@ -67,8 +68,9 @@ export const values = (
 const LISTED = 64
 
 /**
- * Returns an element with a field in which the user types a range of the entries of a sparse tensor with `rank` dimensions, and a table of the coordinates
- * and values of these entries. `ask` fetches the entries. With `atOnce`, they are fetched without a click.
+ * Returns an element with a field in which the user types a range of the entries of a sparse tensor with `rank` dimensions, and a
+ * table of the coordinates and values of these entries. `ask` fetches the entries. With `atOnce`, they are fetched without a
+ * click.
  */
 export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Promise<Entries | undefined>): HTMLElement => {
   let total = MOST
@@ -96,8 +98,8 @@ export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Pr
 }
 
 /**
- * Returns a box with a field, a button and a place for the result. `shown` gets the text of the field. It resolves to a sentence about what is wrong with
- * the text, to a table with a note, or to `undefined` if the page shows an error.
+ * Returns a box with a field, a button and a place for the result. `shown` gets the text of the field. It resolves to a sentence
+ * about what is wrong with the text, to a table with a note, or to `undefined` if the page shows an error.
  */
 const selection = (
   label: string, first: string, region: string, shown: (typed: string) => Promise<string | [HTMLElement, string] | undefined>,
@@ -125,8 +127,8 @@ const selection = (
 }
 
 /**
- * Returns a table of the elements `found` of the part `parts` of an array. The last dimension with several selected indices runs from left to right, and
- * all other dimensions from top to bottom.
+ * Returns a table of the elements `found` of the part `parts` of an array. The last dimension with several selected indices runs
+ * from left to right, and all other dimensions from top to bottom.
  */
 const table = (parts: Part[], found: string[]): HTMLElement => {
   const across = parts.findLastIndex(({ start, end }) => end - start > 1)

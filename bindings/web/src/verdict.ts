@@ -23,7 +23,10 @@ const SOURCES = {
 
 const MISSING: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: files of this model are missing']
 
-/** For rules with a heading of their own, by the id of the rule: the mark and the heading. Other rules have the heading of the verdict. */
+/**
+ * For rules with a heading of their own, by the id of the rule: the mark and the heading. Other rules have the heading of the
+ * verdict.
+ */
 const OWN: Record<string, typeof MISSING> = {
   'header-magic': ['bad', 'Unknown format: zten does not know a tensor file like this, or its first bytes are damaged'],
   'format-unknown': ['unsure', 'Unknown format: zten does not know a tensor file like this'],
@@ -43,7 +46,9 @@ const ADVICE: Record<string, string> = {
   'unsupported-shard': TOGETHER,
 }
 
-/** The ids of the rules that are about all bytes of a component or shard. The offset of such a problem is where these bytes begin. */
+/**
+ * The ids of the rules that are about all bytes of a component or shard. The offset of such a problem is where these bytes begin.
+ */
 const WHOLE = ['digest-mismatch', 'shard-digest']
 
 export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.includes(rule)
@@ -75,7 +80,10 @@ export class Verdict {
     this.head('unsure', 'Not validated', name ? make('p', { class: 'file' }, spelled(name)) : null, make('p', {}, message))
   }
 
-  /** Shows that the file is valid if `whole` is true, which means that all data was read; otherwise shows that its manifest or header is valid. */
+  /**
+   * Shows that the file is valid if `whole` is true, which means that all data was read; otherwise shows that its manifest or
+   * header is valid.
+   */
   valid(name: string, file: Session, summary: Summary, whole: boolean): void {
     this.head(whole ? 'valid' : 'unsure',
       whole ? 'Valid: this file keeps every rule of its format' : `The ${headerOf(summary)} is valid; the data has not been read`,
@@ -122,8 +130,8 @@ const row = (name: string, ...value: Child[]): HTMLElement =>
   make('div', {}, make('dt', {}, name), make('dd', {}, ...value))
 
 /**
- * Returns an element that lists the sibling files of a file, missing ones first; null if it has none. With `advice`, it also says how to open a model with
- * its sibling files.
+ * Returns an element that lists the sibling files of a file, missing ones first; null if it has none. With `advice`, it also says
+ * how to open a model with its sibling files.
  */
 const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | null => {
   if (all.length === 0) return null
@@ -157,7 +165,10 @@ const notes = ({ notes: all, left_out: [names, count] }: Summary): HTMLElement |
         make('ul', { class: 'left-out' }, ...names.map(name => make('li', {}, spelled(name)))),
         count > names.length && make('p', { class: 'note' }, `And ${grouped(count - names.length)} more.`))))))
 
-/** Returns what the description of the tensors is called in the format of the file: `manifest` in zTensor files, otherwise `header`. */
+/**
+ * Returns what the description of the tensors is called in the format of the file: `manifest` in zTensor files, otherwise
+ * `header`.
+ */
 export const headerOf = ({ generation }: Summary): string => generation ? 'manifest' : 'header'
 
 /** Returns an element that shows the number of parameters of a file, and the number of bytes of each type. */

@@ -56,7 +56,10 @@ export class Window {
     return this.hold(from, await this.file.reader.read(from, to), start, end)
   }
 
-  /** Returns the range to read if the bytes from `start` to before `end` are needed and not held: at least these, and bytes read ahead. */
+  /**
+   * Returns the range to read if the bytes from `start` to before `end` are needed and not held: at least these, and bytes read
+   * ahead.
+   */
   private around(start: number, end: number): [number, number] {
     const { size, file: { least } } = this
     this.streak = start > this.start && start <= this.start + this.bytes.length ? this.streak + 1 : 0

@@ -19,8 +19,9 @@ fn accepted(folder: &str, suffix: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|own| own == suffix)).collect()
 }
 
-/// Checks that the tensor `ours`, which zten has loaded, equals the tensor that candle loads when `theirs` is called, if both could be loaded.
-/// Returns whether both could. Candle panics on shapes whose elements it cannot count, so `theirs` is called only if zten has loaded the tensor.
+/// Checks that the tensor `ours`, which zten has loaded, equals the tensor that candle loads when `theirs` is called, if both
+/// could be loaded. Returns whether both could. Candle panics on shapes whose elements it cannot count, so `theirs` is called
+/// only if zten has loaded the tensor.
 fn compare(
     ours: candle_core::Result<Tensor>,
     theirs: impl FnOnce() -> candle_core::Result<Tensor>,

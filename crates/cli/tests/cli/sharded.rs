@@ -86,7 +86,11 @@ fn a_failed_conversion_leaves_no_shard() {
     rejected("n.zt", &["--shard-size=1600", sandbox], "requires --to 2");
     rejected("n.zt", &["--shard-size=0"], "expected a size above 0");
     let limit = ["--shard-size=1", sandbox, "--limit=shards=9", "--to=2"];
-    rejected("n.zt", &limit, "10 shards, which exceeds the maximum of 9; --limit shards=10 allows them");
+    rejected(
+        "n.zt",
+        &limit,
+        "10 shards, which exceeds the maximum of 9; --limit shards=10 allows them",
+    );
     rejected("n.safetensors", &limit[..3], "10 shards, which exceeds the maximum of 9");
 }
 

@@ -98,7 +98,7 @@ impl Plan {
                 return Err(
                     "--shard-size for an OUT that ends in .zt requires --to 2: files of 1.2 have no shards",
                 );
-            },
+            }
             WrittenFormat::Safetensors => {}
             _ => return Err("--shard-size requires an OUT that ends in .safetensors or .zt"),
         }
