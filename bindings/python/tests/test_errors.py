@@ -189,8 +189,8 @@ def test_limits_are_asked_before_there_is_memory(tmp_path: Path) -> None:
         data = tensor.components["data"]
         reads: list[Callable[[], Any]] = [
             tensor.numpy, lambda: tensor[:].numpy(), lambda: tensor[::2].numpy(), lambda: tensor[1:, ::3].numpy(),
-            lambda: tensor.numpy(verify=False), data.numpy, data.tobytes, lambda: zten.numpy.load_file(path, limits={"decoded": 1
-            << 20}),
+            lambda: tensor.numpy(verify=False), data.numpy, data.tobytes,
+            lambda: zten.numpy.load_file(path, limits={"decoded": 1 << 20}),
         ]
         for read in reads:
             tracemalloc.start()
