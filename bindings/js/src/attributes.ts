@@ -181,7 +181,7 @@ export const encoded = (value: AttributeInput): Uint8Array<ArrayBuffer> => {
         string(key)
         next(item, depth + 1)
       }
-    } else throw new TypeError(`an attribute is of the type ${typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : typeof value}`)
+    } else throw new TypeError(`an attribute has a value of the unsupported type ${typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : typeof value}`)
   }
   next(value, 0)
   return join(pieces)

@@ -676,7 +676,7 @@ export class ZtenFile {
   #bound(length: number, object?: Found, part?: Part): void {
     if (length <= this.#memory) return
     throw new ZtenError({
-      ...trouble(`${length} bytes of the file would be held, expected at most ${this.#memory}: raise \`memory\`, or give a source with \`readSync\``),
+      ...trouble(`${length} bytes of the file would be held in memory, expected at most ${this.#memory}: raise the option \`memory\`, or give a source with \`readSync\``),
       verdict: 'limit', rule: 'limit-memory', clause: 'policy', format: this.format, object: object?.name ?? null,
       component: part?.role ?? null, offset: part?.offset ?? null,
     })

@@ -135,7 +135,7 @@ export class Instance {
    */
   call(name: string, args: (number | bigint)[], input?: Uint8Array): Uint8Array<ArrayBuffer> {
     const called = this.exports[name]
-    if (typeof called !== 'function') throw new Error(`there is no ${name}`)
+    if (typeof called !== 'function') throw new Error(`the module has no export ${name}`)
     if (!input) return this.asked(() => called(...args) as number)
     this.input = input
     try {
@@ -163,7 +163,7 @@ export class Instance {
     switch (status) {
       case 1: break
       case 2: throw new RangeError(`there is no memory for ${this.input.length} bytes`)
-      default: throw new Error('there is no answer: called out of turn')
+      default: throw new Error('the module gave no answer: it was called out of turn')
     }
     const answer = join(this.answer)
     this.answer = []

@@ -135,7 +135,7 @@ export class Guest implements Host {
 
   private window(file: number): Window {
     const window = this.files[file]
-    if (!window) throw new Error('no such file is open')
+    if (!window) throw new Error(`file number ${file} is not open`)
     return window
   }
 }

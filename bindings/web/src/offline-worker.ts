@@ -4,5 +4,5 @@ import { serve } from './worker.ts'
 
 serve(({ subject }) => {
   if ('file' in subject) return fileWay(subject)
-  throw new Error('this page reads files only')
+  throw new Error('this page reads files, and no addresses')
 })

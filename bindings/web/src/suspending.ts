@@ -40,7 +40,7 @@ export class SuspendingInstance extends Instance {
    */
   async callLater(name: string, args: number[]): Promise<Uint8Array<ArrayBuffer>> {
     const called = this.exports[name]
-    if (!promising || typeof called !== 'function') throw new Error(`there is no ${name}`)
+    if (!promising || typeof called !== 'function') throw new Error(`the module has no export ${name}`)
     this.answer = []
     return this.answered(await promising(called)(...args))
   }

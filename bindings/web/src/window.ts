@@ -41,7 +41,7 @@ export class Window {
   /** Returns the bytes from `start` to before `end`. If they are not held in memory, reads them synchronously. */
   now(start: number, end: number): Uint8Array {
     const { readSync } = this.file.reader
-    if (!readSync) throw new Error('the file has to be waited for')
+    if (!readSync) throw new Error('the file can only be read asynchronously')
     const held = this.held(start, end)
     if (held) return held
     const [from, to] = this.around(start, end)

@@ -115,8 +115,8 @@ def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
     that says why, and gives the error its message and advice."""
     facts = _zten.explain(rule or "")
     if facts is None:
-        return unserved("it is unread", name, rule or "unsupported-feature", file=file)
-    sentence = f"it is unread: {facts['message']} (rule {rule}, {facts['clause']})"
+        return unserved("zten does not hand out its content", name, rule or "unsupported-feature", file=file)
+    sentence = f"zten does not hand out its content: {facts['message']} (rule {rule}, {facts['clause']})"
     return unserved(sentence, name, facts["id"], advice=facts["advice"] or None, file=file)
 
 

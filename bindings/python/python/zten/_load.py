@@ -85,8 +85,8 @@ def load(
     ) as file:
         if wanted is not None and digests is not None and file._reader.has_groups():
             raise ValueError(
-                "quantized tensors are stored as several tensors, which the list of digests names: "
-                "verify the file by the list first, and dequantize it without"
+                "digests and dequantize exclude each other for this file, whose quantized tensors are stored as several "
+                "tensors: load it with digests to verify it, then again without digests to dequantize it"
             )
         arrays = (kind or _Arrays)(file, shown(file, progress), wanted)
         arrays.maps_if_possible = map is None

@@ -79,7 +79,7 @@ class Slice:
         :meth:`Tensor.torch` does."""
         tensor, own, wanted = self._tensor, self._tensor._torch_dtype(), _types.torch_dtype_of(dtype)
         if self.dtype == "f4_e2m1":
-            sentence = "PyTorch has f4_e2m1 in pairs, of which there are no slices; NumPy has single ones"
+            sentence = "PyTorch packs two elements of f4_e2m1 into one, and cannot slice these; numpy() reads single elements"
             raise tensor._unserved(sentence, "unsupported-type")
         array = self.numpy(verify=verify)
         part = tensor._in_torch(lambda: to_torch(own, array), array.shape)
@@ -547,8 +547,8 @@ class Tensor:
             self.size * _types.numpy_dtype(data._read_as).itemsize
         ):
             raise self._unserved(
-                f"what elements of type {data.dtype!r} take is not known: "
-                f"components[{data.role!r}] has what they are stored as",
+                f"the size of elements of type {data.dtype!r} is not known: "
+                f"components[{data.role!r}].numpy() reads them as their storage type",
                 "unsupported-type",
             )
         self._element = data._read_as
@@ -571,10 +571,10 @@ class Tensor:
             raise self._unserved(sentence, "unsupported-type")
         dtype = _types.torch_dtype(element)
         if element == "f4_e2m1" and (not self.shape or self.shape[-1] % 2):
-            sentence = "PyTorch has f4_e2m1 in pairs, and the last dimension is odd; NumPy has single ones"
+            sentence = "PyTorch packs two elements of f4_e2m1 into one, and the last dimension is odd; numpy() reads single elements"
             raise self._unserved(sentence, "unsupported-type")
         if dtype is None:
-            sentence = f"this version of PyTorch has no type for {element}; NumPy has"
+            sentence = f"this version of PyTorch has no dtype for {element}; numpy() reads it"
             raise self._unserved(sentence, "unsupported-type")
         return dtype
 
