@@ -1,4 +1,5 @@
-"""Runs the hook and the action on files of every kind, and compares what they find with what is expected."""
+"""Runs the hook for pre-commit and the action for GitHub on files of every kind, under each example of a policy, and compares
+what they find with what is expected. ``.ci/hooks`` calls this program."""
 
 import json
 import os
@@ -43,7 +44,8 @@ FILES = {
     "graph.onnx": ("other/named/reject/format-onnx--graph.onnx", "?format-onnx", F, "~format-onnx", F),
     "weights.h5": ("other/named/reject/format-hdf5--weights.h5", "?format-hdf5", F, "~format-hdf5", F),
 }
-# Files that other files refer to are copied together with these, and are never left out.
+# For each file that refers to other files, these files. If they are left out of a run, the file that refers to them is left out
+# too.
 PARTS = {"dense.zt": ["dense-s.zt"], "two.safetensors.index.json": ["a.safetensors", "b.safetensors"]}
 LEVELS = {"?": "warning", "~": "note"}
 
@@ -66,7 +68,8 @@ def run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedPr
 
 
 def action(folder: Path, policy: str) -> tuple[int, dict[str, str]]:
-    """Runs the script of the action as a runner does: its inputs are environment variables that `action.yml` names."""
+    """Runs the script of the action on ``folder`` as a runner of GitHub does: the inputs are environment variables that
+    `action.yml` names. Returns the exit status, and for each file of the report its mark and rule, as ``FILES`` has them."""
     text = (ROOT / "action.yml").read_text()
     [script] = re.findall(r"run: '\"\$GITHUB_ACTION_PATH(/.*)\"'", text)
     inputs = dict(re.findall(r"(ZTEN_\w+): \$\{\{ inputs\.(\w+) \}\}", text))
@@ -85,7 +88,8 @@ def action(folder: Path, policy: str) -> tuple[int, dict[str, str]]:
 
 
 def hook(folder: Path, policy: str) -> tuple[int, dict[str, str]]:
-    """Runs the hook as pre-commit does, from a repository that contains only the declaration of the hook."""
+    """Runs the hook on ``folder`` by pre-commit, from a repository that contains only the declaration of the hook. Returns the
+    exit status of the hook, and for each file that it reports its mark and rule, as ``FILES`` has them."""
     source = folder.parent / "hooks-repository"
     if not source.exists():
         source.mkdir()
@@ -123,7 +127,8 @@ def main(work: Path) -> None:
     ran = 0
     for number, policy in enumerate(POLICIES):
         path = str(ROOT / f"docs/policies/{policy}.toml") if policy else ""
-        # First all files, then without the rejected ones, then also without the unsupported ones.
+        # Each policy is tried three times: on all files, on all but the rejected files, and on all but the rejected and the
+        # unsupported files, so that each exit status occurs.
         for unwanted in ("", "a", "a?"):
             cells = {name: expected(name, number) for name in FILES}
             if unwanted:

@@ -9,7 +9,7 @@ if (!wasmPath) throw new Error('usage: bundle.mjs WASM.gz')
 const pages = [
   {
     name: 'index.html', limit: 733_000, script: 'src/main.ts', worker: 'src/offline-worker.ts',
-    // No rule of the policy allows a connection, so the files that the page is given cannot leave it.
+    // The browser then blocks every connection of the page, so the files that a user opens cannot leave it.
     connect: "'none'",
     promise: 'The file stays on this machine: this page cannot connect to anything.',
     address: '',
@@ -31,10 +31,13 @@ const bundle = async (entry, define) => {
   return outputFiles[0].text.trimEnd()
 }
 
-/** The digits of base 85: none of them can end a script, and none is escaped in a text. */
+/** The digits of base 85. None of them can end a `<script>`, and none has to be escaped in a string literal. */
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!#%&()*+-./:;=?@[]^_{|}'
 
-/** Packs bytes as text, five digits for each four bytes. `src/digits.ts` unpacks them. */
+/**
+ * Encodes `bytes` as text: their number, a colon, and five digits of base 85 for each four bytes. `src/digits.ts` decodes the
+ * text.
+ */
 const pack85 = bytes => {
   const padded = Buffer.concat([bytes, Buffer.alloc(3)])
   let text = `${bytes.length}:`
@@ -58,8 +61,9 @@ const report = (what, size, limit) => {
 }
 
 const wasm = readFileSync(wasmPath)
-// The code and tables for values of quantized and sparse tensors take some 33 KB, the conventions of tensors that are stored as
-// several tensors 33 KB, and sibling files 10 KB. Base 85 adds a quarter.
+// What takes most of this limit, compressed: code and tables for the values of quantized and sparse tensors 33 KB, the
+// conventions by which quantized tensors are stored as several tensors 33 KB, and sibling files 10 KB. Encoded in base 85, the
+// module is a quarter larger.
 report('wasm, gzipped', wasm.length, 519 * 1024)
 const style = await bundle('src/style.css', {})
 mkdirSync('dist', { recursive: true })

@@ -6,14 +6,17 @@ use half::{bf16, f16};
 use zten::Encoding;
 use zten::element::{Element, F8E4M3Fn};
 
-/// Converts the size of one dimension of a shape to `usize`.
+/// Converts `dimension`, the size of one dimension of a shape or another number of a file, to `usize`.
+///
+/// # Errors
+/// The number is larger than this machine can address.
 fn length(dimension: u64) -> Result<usize> {
     usize::try_from(dimension).map_err(Error::wrap)
 }
 
-/// Converts a shape, and returns an error if candle cannot count its elements. Candle multiplies the dimensions one by one,
-/// from the first for the elements and from the last for the strides, so a later dimension of 0 does not prevent an
-/// overflow.
+/// Converts `shape` to the dimensions of a candle tensor. Fails if candle cannot count the elements: candle multiplies the
+/// dimensions one by one, from the first for the elements and from the last for the strides, so that even a shape with a
+/// dimension of 0 may overflow.
 pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
     let dims: Result<Vec<usize>> = shape.iter().copied().map(length).collect();
     let dims = dims?;
@@ -59,13 +62,13 @@ fn read_as<T: Element + WithDType + Default>(
 }
 
 fn read_f8(tensor: &zten::Tensor<'_>, shape: Vec<usize>, device: &Device) -> Result<Tensor> {
-    // The elements stay in the same memory.
+    // The two types have the same size, so the standard library converts the vector in place, without a copy.
     let elements =
         read::<F8E4M3Fn>(tensor)?.into_iter().map(|own| F8E4M3::from_bits(own.to_bits()));
     Tensor::from_vec(elements.collect::<Vec<_>>(), shape, device)
 }
 
-/// Returns a copy of all elements of the dense `tensor`.
+/// Reads, decodes and verifies all elements of the dense `tensor`, and returns them in row-major order.
 fn read<T: Element + Default>(tensor: &zten::Tensor<'_>) -> Result<Vec<T>> {
     let data = tensor.dense().map_err(Error::wrap)?;
     if data.encoding() != Encoding::Raw || data.is_strided() {
@@ -73,7 +76,7 @@ fn read<T: Element + Default>(tensor: &zten::Tensor<'_>) -> Result<Vec<T>> {
         // in storage order before they are copied row by row.
         return tensor.to_vec().map_err(Error::wrap);
     }
-    // The file contains this number of bytes.
+    // The component is uncompressed, so the file has these bytes, and cannot make this allocate more than its own size.
     let count = length(data.extent().length())?.checked_div(size_of::<T>()).unwrap_or(0);
     let mut elements = Vec::new();
     elements.try_reserve_exact(count).map_err(Error::wrap)?;

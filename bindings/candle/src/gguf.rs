@@ -1,4 +1,4 @@
-//! Presents weights as one GGUF file, because the quantized models of candle-transformers read only GGUF.
+//! Makes weights of any format readable as one GGUF file, because the quantized models of candle-transformers read only GGUF.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,8 +18,8 @@ const ALIGNMENT: u64 = 32;
 const PLAIN: [(DType, u32, u64); 3] =
     [(DType::F32, 0, 4), (DType::F16, 1, 2), (DType::BF16, 30, 2)];
 
-/// A reader of weights as a GGUF file, which [`Weights::gguf`] returns. The file is not stored anywhere: each read makes
-/// the bytes that it returns, and verifies those of tensors.
+/// A GGUF file with the weights of [`Weights`], which can be read and sought; [`Weights::gguf`] returns it. The file is not
+/// stored anywhere: each read computes the bytes that it returns, and verifies the tensors that they are from.
 ///
 /// After the first error, every read returns the same error.
 #[derive(Debug)]
@@ -45,8 +45,9 @@ struct Placed<'w> {
 }
 
 impl Weights {
-    /// Returns the weights as a GGUF file for [`Content::read`](candle_core::quantized::gguf_file::Content::read) and for
-    /// the `from_gguf` functions of models. Each tensor is read, decoded and verified when its bytes are read.
+    /// Returns a GGUF file with these weights for [`Content::read`](candle_core::quantized::gguf_file::Content::read) and for
+    /// the `from_gguf` functions of models. Each tensor is read, decoded and verified when bytes of the tensor are read from the
+    /// GGUF file.
     ///
     /// Blocks of GGUF are copied unchanged, or dequantized if candle does not support their type. The file contains the
     /// dense tensors of types `f32`, `f16` and `bf16`, and the attributes that GGUF can represent. An integer becomes `u32`
@@ -79,8 +80,9 @@ impl Weights {
                 infos.extend(number.to_le_bytes());
                 infos.extend(data_length.to_le_bytes());
                 let end = data_length.checked_add(length).and_then(padded);
-                let end =
-                    end.ok_or_else(|| Error::msg("the weights are too many to be counted"))?;
+                let end = end.ok_or_else(|| {
+                    Error::msg("the tensors take more bytes together than 64 bits can count")
+                })?;
                 tensors.push(Placed { name, start: data_length, end });
                 data_length = end;
             }
@@ -101,8 +103,8 @@ impl Weights {
 }
 
 impl Gguf<'_> {
-    /// Returns the bytes in memory from the current position: the rest of the head, or the rest of a tensor, which is read
-    /// unless it was read last. Returns no bytes at the end of the file.
+    /// Returns the bytes of the GGUF file from the current position to the end of its head, or to the end of a tensor with its
+    /// padding. The tensor is read first, unless it is the tensor that was read last. Returns no bytes at the end of the file.
     fn rest(&mut self) -> Result<&[u8]> {
         let (mut bytes, mut start) = (self.head.as_slice(), 0);
         if usize::try_from(self.position).is_ok_and(|position| position >= bytes.len()) {
@@ -152,20 +154,21 @@ impl Seek for Gguf<'_> {
     }
 }
 
-/// Rounds `length` up to the alignment of tensors.
+/// Rounds `length`, a number of bytes, up to a multiple of [`ALIGNMENT`]. Returns `None` if the result does not fit into 64 bits.
 fn padded(length: u64) -> Option<u64> {
     length.checked_next_multiple_of(ALIGNMENT)
 }
 
-/// Returns the number of the GGUF type of `tensor` and its size in bytes, or `None` if the file omits the tensor.
+/// Returns the number that GGUF has for the type with which `tensor` is in the GGUF file, and the size of its data there in
+/// bytes. Returns `None` if the GGUF file leaves the tensor out.
 fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
     let shape = tensor.shape();
-    // GGUF supports at most four dimensions.
+    // A tensor of more than four dimensions cannot be in a GGUF file.
     if shape.len() > 4 {
         return Ok(None);
     }
     let found = match Blocks::of(tensor)? {
-        // Types that candle does not support are dequantized.
+        // Blocks of a type that candle does not support are dequantized to `f32`, the type 0 of GGUF with 4 bytes for each element.
         Some(blocks) => Some(blocks.row().map_or((0, 1, 4), |(number, ..)| {
             (*number, blocks.block.elements, blocks.block.bytes)
         })),
@@ -181,10 +184,13 @@ fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
     let count: usize = elements::dims(shape)?.into_iter().product();
     let blocks = u64::try_from(count).ok().and_then(|count| count.checked_div(elements));
     let length = blocks.and_then(|blocks| blocks.checked_mul(bytes));
-    Ok(Some((number, length.ok_or_else(|| Error::msg("its bytes cannot be counted"))?)))
+    Ok(Some((
+        number,
+        length.ok_or_else(|| Error::msg("the tensor takes more bytes than 64 bits can count"))?,
+    )))
 }
 
-/// Reads, decodes and verifies a tensor, and returns its bytes and their padding.
+/// Reads, decodes and verifies the tensor `placed` of `weights`, and returns its bytes in the GGUF file, with their padding.
 fn read(weights: &Weights, placed: &Placed<'_>) -> Result<Vec<u8>> {
     let (file, tensor) = weights.find(placed.name)?;
     let most = file.archive.limits().decoded();
@@ -234,7 +240,8 @@ const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 const F64: u32 = 12;
 
-/// Encodes an attribute as a GGUF value with its type. Returns `None` if GGUF has no type for the value.
+/// Encodes `item`, the value of an attribute, as a GGUF value: the number of its type, then the value. Returns `None` if GGUF has
+/// no type for the value.
 fn encode(item: &Item<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let scalars = match item.value() {

@@ -66,14 +66,14 @@ struct WeightFile {
 }
 
 impl WeightFile {
-    /// Adds the path of the file and the name of the object to `error`.
+    /// Returns `error` with the path of this file and the name `name` of the object in its message.
     fn place(&self, error: Error, name: &str) -> Error {
         error.context(name.to_owned()).with_path(&self.path)
     }
 }
 
-/// Opens files and returns a `VarBuilder`, from which candle's models take their tensors. Tensors are converted to `dtype`,
-/// as candle converts tensors from safetensors.
+/// Opens the files `paths` with [`Weights::open`], and returns a `VarBuilder`, from which candle's models take their tensors.
+/// Tensors are converted to `dtype` and moved to `device`, as candle does with tensors from safetensors.
 ///
 /// # Errors
 /// The errors of [`Weights::open`].
@@ -87,12 +87,13 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 }
 
 impl Weights {
-    /// Opens files of any format that [`zten::formats`] reads, with their shards, which are in the same folder or in
-    /// its subfolder `blobs` (v2 §7.1), and with the files that an index of safetensors files names. Does not read
-    /// tensors, except the shapes of some quantized ones.
+    /// Opens the files `paths`, of any format that [`zten::formats`] reads, with their shards, which are in the same folder or in
+    /// its subfolder `blobs` (v2 §7.1), and with the files that an index of safetensors files names. No tensors are read, except
+    /// small tensors that hold the shapes of some quantized tensors.
     ///
-    /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`, which
-    /// [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with [`open_plain`](Self::open_plain).
+    /// Tensors that a program has quantized and stored as several tensors, such as `X_blocks` and `X_scales`, are one tensor `X`,
+    /// which [`load`](Self::load) dequantizes. A model that reads the codes itself opens the file with
+    /// [`open_plain`](Self::open_plain).
     ///
     /// # Errors
     /// A file cannot be read, its manifest or header violates a rule of its format, or two files contain objects with the
@@ -101,7 +102,8 @@ impl Weights {
         Self::open_as(paths, options, Archive::with_conventions)
     }
 
-    /// Opens files as [`open`](Self::open) does, but with the names that the files state: codes and scales are tensors of their own.
+    /// Opens files as [`open`](Self::open) does, but with the tensors that the files store: codes and scales are tensors of their
+    /// own.
     ///
     /// # Errors
     /// The errors of [`open`](Self::open).
@@ -122,7 +124,7 @@ impl Weights {
             for name in archive.names() {
                 if let Some(other) = names.insert(name.to_owned(), files.len()) {
                     let other = files.get(other).map_or(path, |file: &WeightFile| &file.path);
-                    let twice = format!("{name:?} is in {}, too", other.display());
+                    let twice = format!("the tensor {name:?} is also in {}", other.display());
                     return Err(Error::msg(twice).with_path(path));
                 }
             }
@@ -136,7 +138,8 @@ impl Weights {
         self.names.keys().map(String::as_str)
     }
 
-    /// Loads a dense tensor with its own type and shape. Quantized tensors are dequantized to `f32`.
+    /// Reads, decodes and verifies the tensor `name`, and returns it on `device`, with its own type and shape. A quantized tensor
+    /// is dequantized to `f32`.
     ///
     /// # Errors
     /// - [`Error::CannotFindTensor`] if no file contains `name`.
@@ -147,7 +150,7 @@ impl Weights {
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, tensor) = self.find(name)?;
         let read = || {
-            // Reports an error if blocks do not have the size of their type.
+            // Only the error is needed: it says that blocks of GGUF do not have the size of their type.
             Blocks::of(&tensor)?;
             if tensor.is_quantized() {
                 quantized::dequantize(&tensor, device, file.archive.limits().decoded())
@@ -158,7 +161,7 @@ impl Weights {
         read().map_err(|error| file.place(error, name))
     }
 
-    /// Loads all tensors as [`load`](Self::load) does, in as many threads as there are processors.
+    /// Loads all tensors as [`load`](Self::load) does, on as many threads as there are processors, and returns them by their names.
     /// [`VarBuilder::from_tensors`] accepts the result.
     ///
     /// # Errors
@@ -171,7 +174,7 @@ impl Weights {
             let mut own = Vec::new();
             while let Some(name) = name() {
                 let tensor = self.load(name, device).inspect_err(|_| {
-                    // Stops the other threads.
+                    // After an error, the other threads find no tensor left to load, so they end.
                     next.store(names.len(), Ordering::Relaxed);
                 })?;
                 own.push(((*name).to_owned(), tensor));
@@ -220,7 +223,8 @@ impl SimpleBackend for Weights {
         dtype: DType,
         device: &Device,
     ) -> Result<Tensor> {
-        // Checks the size first, so that a tensor that is too large is not read at all.
+        // The shape is checked before the tensor is read, so that a tensor which is larger than the model expects takes no time
+        // or memory.
         let (_, tensor) = self.find(name)?;
         let got = Shape::from(elements::dims(tensor.shape())?);
         if got != shape {

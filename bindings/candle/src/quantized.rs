@@ -30,13 +30,17 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Returns the blocks of `tensor`, or `None` if it does not consist of blocks. Opening has already checked that their
-    /// size matches the shape.
+    /// Returns the blocks of `tensor`, or `None` if the tensor does not consist of blocks of GGUF. When the file was opened, zten
+    /// checked that the number of their bytes follows from the shape.
+    ///
+    /// # Errors
+    /// The attributes of the tensor give a block another size than its type has.
     pub(crate) fn of(tensor: &zten::Tensor<'a>) -> Result<Option<Self>> {
         let Some((block, data)) = Block::of_layout(tensor).zip(tensor.component("data")) else {
             return Ok(None);
         };
-        // In generation 2, attributes also declare the size of a block.
+        // In generation 2, attributes declare the size of a block. It has to be that of the type, because candle computes with
+        // that size.
         if let Ok(own) = tensor.gguf_blocks()
             && (own.elements_per_block, own.block_bytes) != (block.elements, block.bytes)
         {
@@ -53,7 +57,7 @@ impl<'a> Blocks<'a> {
         gguf::copied(&self.data.read().map_err(Error::wrap)?)
     }
 
-    /// Returns the row of [`TYPES`] for the type of the blocks, or `None` if candle does not support it.
+    /// Returns the row of [`TYPES`] for the type of the blocks, or `None` if candle does not support the type.
     pub(crate) fn row(&self) -> Option<&'static (u32, &'static str, GgmlDType)> {
         // `qtensor_from_ggml` does not check the number of bytes, so this code passes exactly the bytes that blocks of this
         // size occupy.
@@ -77,12 +81,14 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Reads, decodes, verifies and dequantizes a quantized tensor, if the result has at most `most` bytes.
+/// Reads, decodes, verifies and dequantizes the quantized `tensor`, and returns it as a tensor of `f32` on `device`. Fails if the
+/// result takes more than `most` bytes.
 pub(crate) fn dequantize(tensor: &zten::Tensor<'_>, device: &Device, most: u64) -> Result<Tensor> {
     Tensor::from_vec(values(tensor, most)?, elements::dims(tensor.shape())?, device)
 }
 
-/// Returns the dequantized elements of `tensor` in row-major order, if they take at most `most` bytes as `f32`.
+/// Reads, verifies and dequantizes the quantized `tensor`, and returns its elements in row-major order. Fails if they take more
+/// than `most` bytes as `f32`.
 pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
     let count: usize = elements::dims(tensor.shape())?.into_iter().product();
     if u64::try_from(count).map_or(true, |count| count > most / 4) {
@@ -94,12 +100,12 @@ pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
 }
 
 impl Weights {
-    /// Loads an object that consists of blocks of GGUF as one of candle's quantized tensors, with the bytes of the file as
-    /// its blocks. The object can be in a GGUF file or in a zTensor file of generation 1.2 or 2.
+    /// Reads and verifies the object `name`, which consists of blocks of GGUF, and returns it on `device` as a quantized tensor
+    /// of candle with the same blocks. The object can be in a GGUF file or in a zTensor file of generation 1.2 or 2.
     ///
     /// # Errors
-    /// The errors of [`load`](Self::load). Blocks of a type that candle does not support and objects with another layout,
-    /// which `load` can dequantize or load, are also errors.
+    /// The errors of [`load`](Self::load). Candle does not support the type of the blocks, or the object has another layout:
+    /// `load` loads such objects, and dequantizes the blocks.
     pub fn quantized(&self, name: &str, device: &Device) -> Result<QTensor> {
         let (file, tensor) = self.find(name)?;
         let read = || {

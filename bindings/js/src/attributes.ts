@@ -40,7 +40,9 @@ export const attributes = (bytes: Uint8Array<ArrayBuffer>): Attributes | null =>
     if (at > bytes.length) throw new Error('internal error: attributes end early')
     return at - length
   }
-  /** Returns the argument of a CBOR item whose first byte has the low five bits `info`: a `bigint` if a number would not be exact. */
+  /**
+   * Returns the argument of a CBOR item whose first byte has the low five bits `info`: a `bigint` if a number would not be exact.
+   */
   const argument = (info: number): number | bigint => {
     switch (info) {
       case 24: return view.getUint8(taken(1))
@@ -99,8 +101,8 @@ const exact = (number: bigint): number | bigint =>
   number > Number.MAX_SAFE_INTEGER || number < Number.MIN_SAFE_INTEGER ? number : Number(number)
 
 /**
- * Returns the map with `items`, in which each key is followed by its value: an object if all keys are text, otherwise a `Map`. Of duplicate
- * keys, the last value is used.
+ * Returns the map with `items`, in which each key is followed by its value: an object if all keys are text, otherwise a `Map`. Of
+ * duplicate keys, the last value is used.
  */
 const map = (items: Attribute[]): Attributes | Map<Attribute, Attribute> => {
   const all = new Map<Attribute, Attribute>()
@@ -179,7 +181,7 @@ export const encoded = (value: AttributeInput): Uint8Array<ArrayBuffer> => {
         string(key)
         next(item, depth + 1)
       }
-    } else throw new TypeError(`an attribute is of the type ${typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : typeof value}`)
+    } else throw new TypeError(`an attribute has a value of the unsupported type ${typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : typeof value}`)
   }
   next(value, 0)
   return join(pieces)

@@ -16,8 +16,8 @@ const MAKE: Record<string, Make> = {
 }
 
 /**
- * Returns `bytes`, which are decoded and little-endian, as a typed array for the storage type `storage`; as a `Uint8Array` if `storage` is
- * null. `f16` without a `Float16Array`, and `bf16`, become a `Uint16Array` of their bits.
+ * Returns `bytes`, which are decoded and little-endian, as a typed array for the storage type `storage`; as a `Uint8Array` if
+ * `storage` is null. `f16` without a `Float16Array`, and `bf16`, become a `Uint16Array` of their bits.
  */
 export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null): Elements => {
   const half = (globalThis as { Float16Array?: Make }).Float16Array
@@ -26,7 +26,9 @@ export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null)
   return new Type(whole ? bytes.buffer : bytes.slice().buffer)
 }
 
-/** Returns the dtype in zTensor of the elements of `data`, a typed array, such as `f32`. Returns `undefined` for any other value. */
+/**
+ * Returns the dtype in zTensor of the elements of `data`, a typed array, such as `f32`. Returns `undefined` for any other value.
+ */
 export const dtypeOf = (data: unknown): string | undefined => DTYPES[classOf(data)]
 
 const DTYPES: Record<string, string> = {
@@ -39,9 +41,9 @@ export const isDtype = (name: string): boolean =>
   Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) && name !== 'f8_e4m3' || /^complex(64|128)$/.test(name)
 
 /**
- * Returns whether a tensor of `dtype` can be written from `data`: from the typed array for this dtype; from an array of unsigned integers,
- * which are the bits of the elements, if JavaScript has no such numbers; from an array of real and imaginary parts in turn for a complex
- * dtype. `dtype` is a name for which `isDtype` returns true.
+ * Returns whether a tensor of `dtype` can be written from `data`: from the typed array for this dtype; from an array of unsigned
+ * integers, which are the bits of the elements, if JavaScript has no such numbers; from an array of real and imaginary parts in
+ * turn for a complex dtype. `dtype` is a name for which `isDtype` returns true.
  */
 export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
   const own = dtypeOf(data)
@@ -55,8 +57,9 @@ export const accepts = (dtype: string, data: ArrayBufferView): boolean => {
 }
 
 /**
- * Returns a function that converts the bits of a float to its value. The float has a sign bit, `exponent` bits of exponent with the bias
- * `bias`, and `mantissa` bits of mantissa. `special` returns the value of codes such as infinity and NaN, and `undefined` for all other codes.
+ * Returns a function that converts the bits of a float to its value. The float has a sign bit, `exponent` bits of exponent with
+ * the bias `bias`, and `mantissa` bits of mantissa. `special` returns the value of codes such as infinity and NaN, and
+ * `undefined` for all other codes.
  */
 const small = (exponent: number, mantissa: number, bias: number, special: (code: number) => number | undefined) =>
   (code: number): number => {
@@ -70,8 +73,8 @@ const small = (exponent: number, mantissa: number, bias: number, special: (code:
   }
 
 /**
- * Returns the argument `special` of `small` for a float format of IEEE 754 with so many bits of exponent and mantissa: a code whose exponent
- * bits are all set is infinite or NaN.
+ * Returns the argument `special` of `small` for a float format of IEEE 754 with so many bits of exponent and mantissa: a code
+ * whose exponent bits are all set is infinite or NaN.
  */
 const ieee = (exponent: number, mantissa: number) => (code: number): number | undefined => {
   const all = (1 << exponent) - 1
@@ -85,7 +88,10 @@ export const half = small(5, 10, 15, ieee(5, 10))
 
 const fnuz = (code: number) => code === 0x80 ? NaN : undefined
 
-/** For each dtype that JavaScript has no typed array for, except `bf16`, the function that converts the bits of an element to its value. */
+/**
+ * For each dtype that JavaScript has no typed array for, except `bf16`, the function that converts the bits of an element to its
+ * value.
+ */
 const DECODE: Record<string, (code: number) => number> = {
   f16: half,
   f8_e4m3fn: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
@@ -98,8 +104,8 @@ const DECODE: Record<string, (code: number) => number> = {
 }
 
 /**
- * Converts `data`, elements of the dtype `type`, to 32-bit floats. 64-bit numbers are rounded, a complex number becomes two floats, and
- * `count` elements of `f4_e2m1` are unpacked, two from each byte. A NaN stays a NaN, and may lose its payload.
+ * Converts `data`, elements of the dtype `type`, to 32-bit floats. 64-bit numbers are rounded, a complex number becomes two
+ * floats, and `count` elements of `f4_e2m1` are unpacked, two from each byte. A NaN stays a NaN, and may lose its payload.
  */
 export const toFloat32 = (data: Elements, type: string, count: number | null): Float32Array<ArrayBuffer> => {
   if (type === 'bf16') {

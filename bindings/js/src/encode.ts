@@ -9,11 +9,15 @@ import { classOf } from './sources.ts'
 /** A tensor to write. A tensor that `get`, `slice` or `dequantize` returned can be passed as it is. */
 export interface TensorInput {
   /**
-   * The elements in row-major order, in the typed array for the dtype. JavaScript has no typed array for some dtypes, such as `bf16`: their
-   * bits are passed in an array of unsigned integers. A complex number takes two elements, its real part and its imaginary part.
+   * The elements in row-major order, in the typed array for the dtype. JavaScript has no typed array for some dtypes, such as
+   * `bf16`: their bits are passed in an array of unsigned integers. A complex number takes two elements, its real part and its
+   * imaginary part.
    */
   readonly data: ArrayBufferView
-  /** The dtype, such as `bf16`, `f8_e4m3fn` or `complex64`, or a name that other programs use, such as `BF16`, `bfloat16` or `fp32`. If it is missing, the class of `data` decides. */
+  /**
+   * The dtype, such as `bf16`, `f8_e4m3fn` or `complex64`, or a name that other programs use, such as `BF16`, `bfloat16` or
+   * `fp32`. If it is missing, the class of `data` decides.
+   */
   readonly dtype?: string
   /** The dimensions, outermost first. If they are missing, the tensor has one dimension with all elements. */
   readonly shape?: readonly (number | bigint)[]
@@ -22,7 +26,10 @@ export interface TensorInput {
 export interface EncodeOptions {
   /** The format of the file. Without this option, the suffix of the name selects the format. */
   format?: 'zt' | 'safetensors' | 'npz' | 'npy'
-  /** The attributes of the file. In a safetensors file they are the metadata, whose values are text; other values become JSON text. */
+  /**
+   * The attributes of the file. In a safetensors file they are the metadata, whose values are text; other values become JSON
+   * text.
+   */
   attributes?: { readonly [key: string]: AttributeInput }
   /** The generation of a zTensor file; `1.2` by default. */
   generation?: '1.2' | '2'
@@ -34,10 +41,12 @@ export interface EncodeOptions {
 const END = 2 ** 32 - 1
 
 /**
- * Writes `tensors` as a file in memory, and resolves to its bytes. The keys of `tensors` are the names of the tensors. The option `format`
- * selects the format. Without it, the suffix of `name` does: `.zt`, `.safetensors`, `.npz`, or `.npy` for a single tensor.
+ * Writes `tensors` as a file in memory, and resolves to its bytes. The keys of `tensors` are the names of the tensors. The option
+ * `format` selects the format. Without it, the suffix of `name` does: `.zt`, `.safetensors`, `.npz`, or `.npy` for a single
+ * tensor.
  *
- * @throws {ZtenError} if no format is selected, the format cannot hold a tensor or an attribute, or a tensor has more or fewer elements
+ * @throws {ZtenError} if no format is selected, the format cannot hold a tensor or an attribute, or a tensor has more or fewer
+ * elements
  *   than its shape.
  * @throws {TypeError} if an argument has a wrong type.
  */
@@ -64,8 +73,8 @@ export const encode = async (
 }
 
 /**
- * Returns `tensors` with the names that zTensor has for their dtypes: `bf16` for `BF16` and `bfloat16`. The module `write.wasm` knows the
- * names that other programs use. A name that it does not know stays as it is.
+ * Returns `tensors` with the names that zTensor has for their dtypes: `bf16` for `BF16` and `bfloat16`. The module `write.wasm`
+ * knows the names that other programs use. A name that it does not know stays as it is.
  */
 const renamed = async (tensors: unknown): Promise<unknown> => {
   if (classOf(tensors) !== 'Object') return tensors
@@ -169,8 +178,8 @@ class NewFile {
   }
 
   /**
-   * Replaces bytes of the file from the current position on by `piece`. The module goes back to write the checksum into the header of a member
-   * of an archive, because the checksum is known only after the member.
+   * Replaces bytes of the file from the current position on by `piece`. The module goes back to write the checksum into the
+   * header of a member of an archive, because the checksum is known only after the member.
    */
   #patch(piece: Uint8Array<ArrayBuffer>): void {
     const end = this.#at + piece.length

@@ -31,7 +31,10 @@ export interface Report {
    * recognizes and does not read; null if the format is unknown.
    */
   format: string | null
-  /** The id of the broken rule, the exceeded limit or the unsupported feature; null for a valid file, and if no rule describes the error. */
+  /**
+   * The id of the broken rule, the exceeded limit or the unsupported feature; null for a valid file, and if no rule describes the
+   * error.
+   */
   rule: string | null
   /** The clause of the specification that the rule is from, such as `v1.2 §4`. */
   clause: string | null
@@ -56,8 +59,8 @@ export interface Report {
 export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> {
   override readonly name = 'ZtenError'
   /**
-   * `invalid`: the file breaks a rule; `unsupported`: zten or the call does not support the content; `limit`: the file exceeds a limit;
-   * `error`: the call failed for another reason, which says nothing about the file.
+   * `invalid`: the file breaks a rule; `unsupported`: zten or the call does not support the content; `limit`: the file exceeds a
+   * limit; `error`: the call failed for another reason, which says nothing about the file.
    */
   readonly verdict: Report['verdict']
   readonly level: Report['level']
@@ -103,15 +106,19 @@ export const trouble = (message: string): Report => ({
   object: null, component: null, shard: null, more: null, message, advice: null, page: null, notes: [],
 })
 
-/** Returns the message of a thrown value, with the message of its cause if it has one. A value that is no `Error` is converted to text. */
+/**
+ * Returns the message of a thrown value, with the message of its cause if it has one. A value that is no `Error` is converted to
+ * text.
+ */
 export const reason = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
 }
 
 /**
- * Converts `error`, any thrown value, to a `ZtenError` with the fields of `place`, such as the object that was read: a `RangeError`, which means
- * that memory cannot hold something, a trap of the wasm module, or an exception of a source. A `ZtenError` is returned unchanged.
+ * Converts `error`, any thrown value, to a `ZtenError` with the fields of `place`, such as the object that was read: a
+ * `RangeError`, which means that memory cannot hold something, a trap of the wasm module, or an exception of a source. A
+ * `ZtenError` is returned unchanged.
  */
 export const wrapped = (error: unknown, place: Partial<Report> = {}): ZtenError => {
   if (error instanceof ZtenError) return error
@@ -121,7 +128,10 @@ export const wrapped = (error: unknown, place: Partial<Report> = {}): ZtenError 
   return new ZtenError({ ...trouble(reason(error)), ...place, ...about }, { cause: error })
 }
 
-/** Creates an error with the verdict `error` and this message, for a failure that no rule describes. `cause` is the exception behind it. */
+/**
+ * Creates an error with the verdict `error` and this message, for a failure that no rule describes. `cause` is the exception
+ * behind it.
+ */
 export const failure = (message: string, cause?: unknown): ZtenError =>
   new ZtenError(trouble(message), cause === undefined ? undefined : { cause })
 
@@ -130,7 +140,10 @@ export const parse = (bytes: Uint8Array): unknown =>
   JSON.parse(new TextDecoder().decode(bytes), (_, value: unknown) =>
     typeof value === 'object' && value !== null && '$int' in value ? BigInt(value.$int as string) : value)
 
-/** Returns the report if `answer`, which the module has written, is a report that rejects the file. Returns `undefined` for any other answer. */
+/**
+ * Returns the report if `answer`, which the module has written, is a report that rejects the file. Returns `undefined` for any
+ * other answer.
+ */
 export const problem = (answer: Uint8Array): Report | undefined => {
   if (answer.length === 0) return undefined
   const said = parse(answer) as Partial<Report> | null

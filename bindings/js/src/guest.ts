@@ -8,8 +8,8 @@ import type { Reader } from './sources.ts'
 /** The number of bytes of a large component that are read and passed to the module at a time. */
 export const WINDOW = 4 << 20
 /**
- * The number of bytes that `replay` reads from the first missing byte on before it repeats a call. It doubles with each further repetition of
- * the call.
+ * The number of bytes that `replay` reads from the first missing byte on before it repeats a call. It doubles with each further
+ * repetition of the call.
  */
 const AHEAD = 64 << 10
 
@@ -35,11 +35,20 @@ export interface With {
 
 export class Guest implements Host {
   private readonly instance: Instance
-  /** The bytes of files that have been read ahead. Calls of the module can read only these bytes, unless all files are read synchronously. */
+  /**
+   * The bytes of files that have been read ahead. Calls of the module can read only these bytes, unless all files are read
+   * synchronously.
+   */
   private held: Held[] = []
-  /** The number of the file and the offset of the byte that the last call needed and that was not read ahead; `undefined` if none was missing. */
+  /**
+   * The number of the file and the offset of the byte that the last call needed and that was not read ahead; `undefined` if none
+   * was missing.
+   */
   private missed: { file: number; at: number } | undefined
-  /** The file itself, number 0, and its sibling files in the order of their numbers; `undefined` for a sibling file that does not exist. */
+  /**
+   * The file itself, number 0, and its sibling files in the order of their numbers; `undefined` for a sibling file that does not
+   * exist.
+   */
   private readonly readers: (Reader | undefined)[]
   /** The numbers of the sibling files by their names. */
   private readonly numbers = new Map<string, number>()
@@ -59,8 +68,8 @@ export class Guest implements Host {
   }
 
   /**
-   * Opens the file in the module for its format, or in `full.wasm` if `isFull` is true. `full.wasm` also opens the sibling files. Resolves to the
-   * report if the file is rejected, otherwise to `undefined`.
+   * Opens the file in the module for its format, or in `full.wasm` if `isFull` is true. `full.wasm` also opens the sibling files.
+   * Resolves to the report if the file is rejected, otherwise to `undefined`.
    */
   async open(isFull = false): Promise<Report | undefined> {
     const { reader, name } = this.files
@@ -86,7 +95,10 @@ export class Guest implements Host {
     return problem(answer)
   }
 
-  /** Looks for the sibling files that the module asks for. Resolves to their lengths in bytes; `undefined` for a file that does not exist. */
+  /**
+   * Looks for the sibling files that the module asks for. Resolves to their lengths in bytes; `undefined` for a file that does
+   * not exist.
+   */
   private async find(): Promise<(number | undefined)[]> {
     const lengths = []
     for (const asked of this.instance.siblings()) {
@@ -98,7 +110,10 @@ export class Guest implements Host {
     return lengths
   }
 
-  /** Returns the number of the file that holds a component: that of its shard, or 0. Returns `undefined` if that file was not found. */
+  /**
+   * Returns the number of the file that holds a component: that of its shard, or 0. Returns `undefined` if that file was not
+   * found.
+   */
   fileOf(shard: string | null): number | undefined {
     const number = shard === null ? 0 : this.numbers.get(shard)
     return number !== undefined && this.readers[number] ? number : undefined
@@ -109,7 +124,10 @@ export class Guest implements Host {
     return [...this.readers.keys()].filter(file => file > 0 && this.readers[file])
   }
 
-  /** Returns the source of the file with the number `file`: 0 is the file itself, and 1 the first sibling file. Throws if it does not exist. */
+  /**
+   * Returns the source of the file with the number `file`: 0 is the file itself, and 1 the first sibling file. Throws if it does
+   * not exist.
+   */
   number(file: number): Reader {
     const reader = this.readers[file]
     if (!reader) throw failure(`file number ${file} is not open`)
@@ -174,7 +192,10 @@ export class Guest implements Host {
     this.held = []
   }
 
-  /** Calls the export `name` of the module. Throws if the call needs bytes of a file that is read asynchronously and that were not read ahead. */
+  /**
+   * Calls the export `name` of the module. Throws if the call needs bytes of a file that is read asynchronously and that were not
+   * read ahead.
+   */
   call(name: string, args: (number | bigint)[], { input, take }: With = {}): Answer {
     this.failed = this.missed = undefined
     this.take = take ?? (() => {})
@@ -192,7 +213,9 @@ export class Guest implements Host {
     return this.missed
   }
 
-  /** Calls the export `name` of the module. As long as a byte is missing, reads it and bytes after it ahead, and repeats the call. */
+  /**
+   * Calls the export `name` of the module. As long as a byte is missing, reads it and bytes after it ahead, and repeats the call.
+   */
   async replay(name: string, args: number[], by: With = {}): Promise<Answer> {
     this.held = []
     for (let [ahead, length] = [AHEAD, 0]; ; ahead *= 2) {
@@ -210,7 +233,10 @@ export class Guest implements Host {
     }
   }
 
-  /** Calls the export `name` of the module, and returns the JSON document that it answers with. Throws a `ZtenError` if the call fails. */
+  /**
+   * Calls the export `name` of the module, and returns the JSON document that it answers with. Throws a `ZtenError` if the call
+   * fails.
+   */
   ask<T>(name: string, args: (number | bigint)[], by?: With): T {
     const answer = this.call(name, args, by)
     if ('report' in answer) throw new ZtenError(answer.report)

@@ -1,5 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** Reads zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, validates them as the command `zten` does, and writes files. */
+/**
+ * Reads zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, validates them as the command `zten` does, and writes
+ * files.
+ */
 import { attributes, Simple, Tagged, type Attribute, type AttributeInput, type Attributes } from './attributes.ts'
 import { elements, toFloat32, type Elements } from './elements.ts'
 import { encode, type EncodeOptions, type TensorInput } from './encode.ts'
@@ -54,8 +57,8 @@ export interface Listed {
   layout: string
   layout_known: boolean
   /**
-   * `readable`; `opaque`: the bytes can be read, but zten does not interpret them, such as text, dates and records of NumPy, or an unknown
-   * type or layout; `unread`: the bytes are not handed out, such as pickled Python objects.
+   * `readable`; `opaque`: the bytes can be read, but zten does not interpret them, such as text, dates and records of NumPy, or
+   * an unknown type or layout; `unread`: the bytes are not handed out, such as pickled Python objects.
    */
   state: 'readable' | 'opaque' | 'unread'
   /** The id of the rule that says why an unread object is not read; null for other objects. */
@@ -65,8 +68,8 @@ export interface Listed {
   /** The number of bits of a code of a quantized object; null for other objects, and for blocks that hold more than codes. */
   bits: number | bigint | null
   /**
-   * The number of neighboring elements of a quantized object that share a scale; 0 if all elements of a row or column, or more, share one;
-   * null for other objects.
+   * The number of neighboring elements of a quantized object that share a scale; 0 if all elements of a row or column, or more,
+   * share one; null for other objects.
    */
   group_size: number | bigint | null
   /** The attributes; null if the object has no map of attributes. */
@@ -82,18 +85,21 @@ export interface Tensor {
   dtype: string
   /** `readable`, or `opaque` for elements of a type that zten does not interpret: `data` has them as their storage type. */
   state: 'readable' | 'opaque'
-  /** The dimensions of a dense or dequantized tensor, outermost first; for any other component, only the number of elements of `data`. */
+  /**
+   * The dimensions of a dense or dequantized tensor, outermost first; for any other component, only the number of elements of
+   * `data`.
+   */
   shape: number[]
   /**
-   * The elements in row-major order: 64-bit integers as `bigint`, `f16` as `Float16Array` if the platform has this class, and types for which
-   * JavaScript has no typed array as their bits.
+   * The elements in row-major order: 64-bit integers as `bigint`, `f16` as `Float16Array` if the platform has this class, and
+   * types for which JavaScript has no typed array as their bits.
    */
   data: Elements
   /** True if the elements have been verified by a digest in the file. */
   verified: boolean
   /**
-   * Converts the elements to 32-bit floats: 64-bit numbers are rounded, a complex number becomes two elements, and two elements that share a
-   * byte are unpacked.
+   * Converts the elements to 32-bit floats: 64-bit numbers are rounded, a complex number becomes two elements, and two elements
+   * that share a byte are unpacked.
    */
   toFloat32(): Float32Array<ArrayBuffer>
 }
@@ -105,21 +111,21 @@ const TOLERANCES: readonly string[] = ['narrow-indices', 'shared-blobs', 'missin
 
 export interface OpenOptions extends FilesOptions {
   /**
-   * The name of the file, if the source is not a `File` or a `URL`, which have names. The array of an `.npy` file is named after the
-   * file (`arr_0` without a name). An index of safetensors files and the first of several GGUF files are recognized by their names. Of a
-   * list of files, the path of the file to open, if the list has several models.
+   * The name of the file, if the source is not a `File` or a `URL`, which have names. The array of an `.npy` file is named after
+   * the file (`arr_0` without a name). An index of safetensors files and the first of several GGUF files are recognized by their
+   * names. Of a list of files, the path of the file to open, if the list has several models.
    */
   name?: string
   /**
    * The deviations from a specification to accept, as the option `--tolerate` of the command: `torch-global` opens a checkpoint
-   * with classes or functions that zten does not know. None of them is called, and the objects that they would make are opaque. `check`
-   * still reports `torch-global`.
+   * with classes or functions that zten does not know. None of them is called, and the objects that they would make are opaque.
+   * `check` still reports `torch-global`.
    */
   tolerate?: Tolerance | readonly Tolerance[]
   /**
-   * By default, a quantized tensor that a program has stored as several tensors, such as `X_blocks` and `X_scales`, is one object `X` with
-   * these components, which `dequantize` reads: `docs/quantized.md`. A file with such names is opened in the module `full.wasm`. With false,
-   * the objects are the tensors that the file names.
+   * By default, a quantized tensor that a program has stored as several tensors, such as `X_blocks` and `X_scales`, is one object
+   * `X` with these components, which `dequantize` reads: `docs/quantized.md`. A file with such names is opened in the module
+   * `full.wasm`. With false, the objects are the tensors that the file names.
    */
   conventions?: boolean
   /** The largest number of bytes of an asynchronous source that are held in memory at the same time; 1 GiB by default. */
@@ -136,7 +142,10 @@ interface Reading {
   elements: number | bigint | null
   /** True if the stored bytes are the elements in order, so that a part can be read without later bytes. */
   windowed: boolean
-  /** The offset of the first byte of the file or shard that is read for the component: a checksum may cover bytes before the component. */
+  /**
+   * The offset of the first byte of the file or shard that is read for the component: a checksum may cover bytes before the
+   * component.
+   */
   start: number | bigint
   /** The offset after the last byte of the file or shard that is read for the component. */
   end: number | bigint
@@ -225,8 +234,9 @@ interface How {
 }
 
 /**
- * Opens the file of `files`, and returns the module instance that has it open: the smallest module that reads the format, or `full.wasm` if
- * the file names sibling files that can be found, or may have quantized tensors that are stored as several tensors.
+ * Opens the file of `files`, and returns the module instance that has it open: the smallest module that reads the format, or
+ * `full.wasm` if the file names sibling files that can be found, or may have quantized tensors that are stored as several
+ * tensors.
  */
 const opened = async (files: Files, how: How): Promise<Guest> => {
   const guest = new Guest(files, how.tolerate, how.conventions)
@@ -291,8 +301,8 @@ export class ZtenFile {
   /** The number of objects of the file. */
   readonly size: number
   /**
-   * The notes on the file that opening it has found, as `check` reports them: a known loader may fail to read the file, or values of a
-   * checkpoint are left out (`torch-left-out`). A file with notes can be valid.
+   * The notes on the file that opening it has found, as `check` reports them: a known loader may fail to read the file, or values
+   * of a checkpoint are left out (`torch-left-out`). A file with notes can be valid.
    */
   readonly notes: Note[]
   #guest: Guest | undefined
@@ -344,8 +354,8 @@ export class ZtenFile {
    *
    * Verifies the digest of the component, and validates all rules about its data.
    *
-   * @throws {ZtenError} if the data breaks a rule or is unsupported, the source fails, or the object or component does not exist; if the
-   * object is unread, or its elements are opaque and have no storage type, such as text of NumPy, which `bytes` reads.
+   * @throws {ZtenError} if the data breaks a rule or is unsupported, the source fails, or the object or component does not exist;
+   * if the object is unread, or its elements are opaque and have no storage type, such as text of NumPy, which `bytes` reads.
    */
   async get(name: string, component?: string, options: GetOptions = {}): Promise<Tensor> {
     requireNames(name, component)
@@ -376,9 +386,9 @@ export class ZtenFile {
   }
 
   /**
-   * Reads a part of the dense object `name`. `ranges` has the first index and the index after the last one for each of the first dimensions;
-   * the last dimensions, for which it has no range, are read as a whole. Of an uncompressed component only the bytes of the part are read, so
-   * its digest is not verified, because a digest covers all bytes.
+   * Reads a part of the dense object `name`. `ranges` has the first index and the index after the last one for each of the first
+   * dimensions; the last dimensions, for which it has no range, are read as a whole. Of an uncompressed component only the bytes
+   * of the part are read, so its digest is not verified, because a digest covers all bytes.
    *
    * @throws {ZtenError} as `get`; if the object is not dense, a range is outside its shape, or two elements share a byte.
    */
@@ -416,8 +426,8 @@ export class ZtenFile {
 
   /**
    * Reads the quantized object `name`, and computes its values as 32-bit floats: blocks of GGUF, `zt.mx/1`, `zt.quant_group/1`,
-   * `quantized_group`, and quantized tensors that are stored as several tensors. If the file is open in a smaller module, the first call loads
-   * the module `full.wasm` and opens the file again in it.
+   * `quantized_group`, and quantized tensors that are stored as several tensors. If the file is open in a smaller module, the
+   * first call loads the module `full.wasm` and opens the file again in it.
    *
    * @throws {ZtenError} as `get`; if the object is not quantized, or its quantization is unknown.
    */
@@ -445,7 +455,10 @@ export class ZtenFile {
     })
   }
 
-  /** Reads and validates all of the file, and returns the report of `zten check --json`, whose names are those of the tensors in the file. */
+  /**
+   * Reads and validates all of the file, and returns the report of `zten check --json`, whose names are those of the tensors in
+   * the file.
+   */
   check(): Promise<Report> {
     return this.#turn(null, async own => {
       const isGrouped = own.isFull && this.#how.conventions && own.ask<Head>('file', []).groups
@@ -489,7 +502,9 @@ export class ZtenFile {
     return this.#guest
   }
 
-  /** Returns an instance of `full.wasm` that has this file open: the current one, or a new one in which the file is opened again. */
+  /**
+   * Returns an instance of `full.wasm` that has this file open: the current one, or a new one in which the file is opened again.
+   */
   async #reopened(): Promise<Guest> {
     const guest = this.#open()
     return guest.isFull ? guest : reopened(guest.files, this.#how)
@@ -505,8 +520,8 @@ export class ZtenFile {
   }
 
   /**
-   * Calls `work` after all earlier calls of this file have ended, because an instance reads one component at a time, and resolves to its
-   * result. Converts any exception to a `ZtenError` about the object `name`, or about the file if `name` is null.
+   * Calls `work` after all earlier calls of this file have ended, because an instance reads one component at a time, and resolves
+   * to its result. Converts any exception to a `ZtenError` about the object `name`, or about the file if `name` is null.
    */
   #turn<T>(name: string | null, work: (guest: Guest) => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
@@ -548,8 +563,8 @@ export class ZtenFile {
   }
 
   /**
-   * Reads component `place` of `object`. Resolves to its decoded bytes, and to whether they were verified by a digest. If `verify` is false,
-   * the digest of an uncompressed component is not verified.
+   * Reads component `place` of `object`. Resolves to its decoded bytes, and to whether they were verified by a digest. If
+   * `verify` is false, the digest of an uncompressed component is not verified.
    */
   async #content(guest: Guest, object: Found, place: number, verify: boolean): Promise<{ bytes: Uint8Array<ArrayBuffer>; verified: boolean }> {
     const part = object.components[place]!
@@ -581,8 +596,8 @@ export class ZtenFile {
   }
 
   /**
-   * Reads and verifies component `place` of `object` to its end, and passes its decoded bytes to `take`, if it is given. Resolves to the report
-   * of an error, or to the answer of the module, which says whether the digest was verified.
+   * Reads and verifies component `place` of `object` to its end, and passes its decoded bytes to `take`, if it is given. Resolves
+   * to the report of an error, or to the answer of the module, which says whether the digest was verified.
    */
   async #stream(
     guest: Guest, object: Found, place: number, take?: (piece: Uint8Array<ArrayBuffer>) => void,
@@ -611,7 +626,8 @@ export class ZtenFile {
     if (!guest.isSync && streams && heldBy(parts) > WINDOW) {
       let report: Report | undefined
       for (const place of object.components.keys()) report ??= (await this.#stream(guest, object, place)).report
-      // An unsupported component is not returned at once: `check_object` records it, and `check_end` reports it if no object breaks a rule.
+      // An unsupported component is not returned at once: `check_object` records it, and `check_end` reports it if no object
+      // breaks a rule.
       if (report?.verdict !== 'unsupported') return report
     }
     await this.#holdAll(guest, object, parts)
@@ -619,7 +635,10 @@ export class ZtenFile {
     return 'report' in answer ? answer.report : undefined
   }
 
-  /** Returns whether reading `part` reads all of the shard that holds it, because a shard of a zTensor file has one digest for all its bytes. */
+  /**
+   * Returns whether reading `part` reads all of the shard that holds it, because a shard of a zTensor file has one digest for all
+   * its bytes.
+   */
   #isWhole(part: Part): boolean {
     return part.shard !== null && this.generation !== null
   }
@@ -641,7 +660,10 @@ export class ZtenFile {
     this.#open()
   }
 
-  /** Reads all shards of a zTensor file ahead into memory, unless all files can be read synchronously: a check begins with their digests. */
+  /**
+   * Reads all shards of a zTensor file ahead into memory, unless all files can be read synchronously: a check begins with their
+   * digests.
+   */
   async #holdShards(guest: Guest): Promise<void> {
     guest.drop()
     if (guest.isSync || this.generation === null) return
@@ -654,7 +676,7 @@ export class ZtenFile {
   #bound(length: number, object?: Found, part?: Part): void {
     if (length <= this.#memory) return
     throw new ZtenError({
-      ...trouble(`${length} bytes of the file would be held, expected at most ${this.#memory}: raise \`memory\`, or give a source with \`readSync\``),
+      ...trouble(`${length} bytes of the file would be held in memory, expected at most ${this.#memory}: raise the option \`memory\`, or give a source with \`readSync\``),
       verdict: 'limit', rule: 'limit-memory', clause: 'policy', format: this.format, object: object?.name ?? null,
       component: part?.role ?? null, offset: part?.offset ?? null,
     })
@@ -668,16 +690,24 @@ const about = (object: string, message: string): ZtenError => new ZtenError({ ..
 const unserved = ({ name }: Found, what: string, rule: string | null, component: string | null = null): ZtenError =>
   new ZtenError({ ...trouble(`${JSON.stringify(name)} ${what}`), verdict: 'unsupported', level: 'warning', rule, object: name, component })
 
-/** Throws if the elements of the component `part` are opaque and have no storage type, because then no typed array can hold them. */
+/**
+ * Throws if the elements of the component `part` are opaque and have no storage type, because then no typed array can hold them.
+ */
 const requireTyped = (object: Found, { role, dtype, storage }: Part): void => {
   if (object.state !== 'opaque' || storage !== null) return
   throw unserved(object, `is opaque: no typed array has elements of type ${JSON.stringify(dtype)}; \`bytes\` reads them`, 'unsupported-type', role)
 }
 
-/** Returns the number of bytes that reading the components `parts` reads. A checksum may cover bytes around a component, which are read too. */
+/**
+ * Returns the number of bytes that reading the components `parts` reads. A checksum may cover bytes around a component, which are
+ * read too.
+ */
 const heldBy = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.end) - safe(part.start), 0)
 
-/** What `tensor` needs to know about elements: their dtype, their storage type, their number if several share a byte, and their role. */
+/**
+ * What `tensor` needs to know about elements: their dtype, their storage type, their number if several share a byte, and their
+ * role.
+ */
 type Typed = Pick<Part, 'dtype' | 'storage' | 'elements'> & { role: string | null }
 
 const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shape: number[] | undefined, verified: boolean): Tensor => {
@@ -689,7 +719,9 @@ const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shap
   }
 }
 
-/** Returns `number` as a `number`. Throws a `RangeError` from 2^53 on: a number would not be exact, and no typed array is so long. */
+/**
+ * Returns `number` as a `number`. Throws a `RangeError` from 2^53 on: a number would not be exact, and no typed array is so long.
+ */
 const safe = (number: number | bigint): number => {
   if (typeof number === 'bigint' || !Number.isSafeInteger(number)) throw new RangeError(`${number} is beyond 2^53 - 1`)
   return number

@@ -23,13 +23,13 @@ export interface Asked {
   /** The name with escaped control and invisible characters, for display. */
   shown: string
   /**
-   * What follows in the name of the sibling file after the name, without its suffix, of the file that refers to it: `-a.zt` if `m.zt` refers to
-   * `m-a.zt`. Null if the name of the sibling file is not derived from that name.
+   * What follows in the name of the sibling file after the name, without its suffix, of the file that refers to it: `-a.zt` if
+   * `m.zt` refers to `m-a.zt`. Null if the name of the sibling file is not derived from that name.
    */
   suffix: string | null
   /**
-   * Another path at which the sibling file may be, relative to the folder of the file that refers to it: the names of the folders, then the
-   * name of the file. Empty if there is no other path.
+   * Another path at which the sibling file may be, relative to the folder of the file that refers to it: the names of the
+   * folders, then the name of the file. Empty if there is no other path.
    */
   path: string[]
 }
@@ -39,21 +39,24 @@ export const pathsOf = ({ suffix, path }: Asked, name: string): string[] => [
   ...suffix === null ? [] : [`${stem(name)}${suffix}`], ...path.length > 0 ? [path.join('/')] : [],
 ]
 
-/** Returns the file name `name` without its suffix, which begins at the last dot. A dot at the beginning of the name begins no suffix. */
+/**
+ * Returns the file name `name` without its suffix, which begins at the last dot. A dot at the beginning of the name begins no
+ * suffix.
+ */
 export const stem = (name: string): string => name.replace(/(?<=.)\.[^.]*$/s, '')
 
 /** The functions that an instance calls to read files and to hand out data. */
 export interface Host {
   /**
-   * Fills `buffer` with the bytes of file number `file` from `offset` on: 0 is the file itself, and 1 the first sibling file. Returns
-   * false if that failed.
+   * Fills `buffer` with the bytes of file number `file` from `offset` on: 0 is the file itself, and 1 the first sibling file.
+   * Returns false if that failed.
    */
   readAt(file: number, offset: number, buffer: Uint8Array): boolean
   /** Takes `piece`, the next piece of decoded bytes or of a new file. The instance does not use the piece afterwards. */
   data(piece: Uint8Array<ArrayBuffer>): void
   /**
-   * Takes the offset in the new file at which the next piece of data is written. It is called before a piece that does not directly follow the
-   * previous piece. A host that writes no file does not need this function.
+   * Takes the offset in the new file at which the next piece of data is written. It is called before a piece that does not
+   * directly follow the previous piece. A host that writes no file does not need this function.
    */
   position?(at: number): void
 }
@@ -85,12 +88,18 @@ export class Instance {
     this.exports = exports as unknown as Exports
   }
 
-  /** Begins to open a file of `size` bytes called `name`, which is empty if unknown. The answer is empty, or the report of a rejected file. */
+  /**
+   * Begins to open a file of `size` bytes called `name`, which is empty if unknown. The answer is empty, or the report of a
+   * rejected file.
+   */
   begin(size: number, name = ''): Uint8Array<ArrayBuffer> {
     return this.call('begin', [BigInt(size)], new TextEncoder().encode(name))
   }
 
-  /** Returns what the instance needs next to open the file: a range may be empty. Returns `undefined` if the file is open or was rejected. */
+  /**
+   * Returns what the instance needs next to open the file: a range may be empty. Returns `undefined` if the file is open or was
+   * rejected.
+   */
   needs(): Needs | undefined {
     const { exports } = this
     switch (exports.needs()) {
@@ -107,8 +116,8 @@ export class Instance {
   }
 
   /**
-   * Supplies the lengths in bytes of the files that `siblings` returned, in their order; `undefined` for a missing file. The answer is empty,
-   * or the report of a rejected file.
+   * Supplies the lengths in bytes of the files that `siblings` returned, in their order; `undefined` for a missing file. The
+   * answer is empty, or the report of a rejected file.
    */
   supplySiblings(lengths: (number | undefined)[]): Uint8Array<ArrayBuffer> {
     const words = BigUint64Array.from(lengths, length => length === undefined ? 2n ** 64n - 1n : BigInt(length))
@@ -120,10 +129,13 @@ export class Instance {
     return this.call('supply', [], bytes)
   }
 
-  /** Calls the export `name` with `args`, and returns its answer. The module fetches `input`, whose length is the last argument of the call. */
+  /**
+   * Calls the export `name` with `args`, and returns its answer. The module fetches `input`, whose length is the last argument of
+   * the call.
+   */
   call(name: string, args: (number | bigint)[], input?: Uint8Array): Uint8Array<ArrayBuffer> {
     const called = this.exports[name]
-    if (typeof called !== 'function') throw new Error(`there is no ${name}`)
+    if (typeof called !== 'function') throw new Error(`the module has no export ${name}`)
     if (!input) return this.asked(() => called(...args) as number)
     this.input = input
     try {
@@ -143,12 +155,15 @@ export class Instance {
     return this.answered(call())
   }
 
-  /** Returns the collected answer to a call that returned `status`: 1 means success, 2 that there is no memory, 0 that the call was not allowed. */
+  /**
+   * Returns the collected answer to a call that returned `status`: 1 means success, 2 that there is no memory, 0 that the call
+   * was not allowed.
+   */
   protected answered(status: number): Uint8Array<ArrayBuffer> {
     switch (status) {
       case 1: break
       case 2: throw new RangeError(`there is no memory for ${this.input.length} bytes`)
-      default: throw new Error('there is no answer: called out of turn')
+      default: throw new Error('the module gave no answer: it was called out of turn')
     }
     const answer = join(this.answer)
     this.answer = []

@@ -1,4 +1,7 @@
-/** The wasm modules: one for zTensor, one for safetensors and GGUF, one for all formats, one for writing. Each is compiled once, when it is first needed. */
+/**
+ * The wasm modules: one for zTensor, one for safetensors and GGUF, one for all formats, one for writing. Each is compiled once,
+ * when it is first needed.
+ */
 import { failure, reason } from './errors.ts'
 import { bytesOf, classOf } from './sources.ts'
 
@@ -13,7 +16,8 @@ export interface WasmModules {
   write?: Wasm
 }
 
-// Bundlers recognize `new URL` with `import.meta.url`, and copy the files. A classic script has no `import.meta.url`, and needs `setWasm`.
+// Bundlers recognize `new URL` with `import.meta.url`, and copy the files. A classic script has no `import.meta.url`, and needs
+// `setWasm`.
 const URLS = {
   zten: () => new URL('./zten.wasm', import.meta.url),
   formats: () => new URL('./formats.wasm', import.meta.url),
@@ -62,8 +66,8 @@ const loaded = async (name: keyof WasmModules): Promise<WebAssembly.Module> => {
 export const START = 512
 
 /**
- * Returns the name of the module that reads a file with the first bytes `start`: `zten` for zTensor, `formats` for safetensors and GGUF, and
- * `full` for all other files.
+ * Returns the name of the module that reads a file with the first bytes `start`: `zten` for zTensor, `formats` for safetensors
+ * and GGUF, and `full` for all other files.
  */
 export const moduleFor = (start: Uint8Array): keyof WasmModules => {
   const begins = (...magics: number[][]) => magics.some(magic => magic.every((byte, at) => start[at] === byte))

@@ -9,12 +9,14 @@ import { besideUrl, isMissing, nameOfUrl, ofUrl, type UrlOptions } from './url.t
 /** What a caller can pass as the source of one file. */
 export type FileSource = Blob | BytesLike | URL | Source
 
-/** What a caller can pass as a source: that of one file, or a list with the files of a model, such as the `files` of an `<input>`. */
+/**
+ * What a caller can pass as a source: that of one file, or a list with the files of a model, such as the `files` of an `<input>`.
+ */
 export type AnySource = FileSource | Iterable<File>
 
 /**
- * Returns the source of the sibling file at `path`, such as `model-00001-of-00002.safetensors`, which is relative to the folder of the opened
- * file. Returns null or `undefined` if there is no such file.
+ * Returns the source of the sibling file at `path`, such as `model-00001-of-00002.safetensors`, which is relative to the folder
+ * of the opened file. Returns null or `undefined` if there is no such file.
  */
 export type FindSibling = (path: string) => FileSource | null | undefined | Promise<FileSource | null | undefined>
 
@@ -23,8 +25,9 @@ export interface FilesOptions extends UrlOptions {
   /** The name of the file, or the path of the file to open in a list of files. */
   name?: string
   /**
-   * The function that finds the files to which an index, the first of several GGUF files, or a zTensor file with shards refers. Without this
-   * option, these files are looked for in the list of files, or in the folder of the URL. With `false`, only the file itself is read.
+   * The function that finds the files to which an index, the first of several GGUF files, or a zTensor file with shards refers.
+   * Without this option, these files are looked for in the list of files, or in the folder of the URL. With `false`, only the
+   * file itself is read.
    */
   siblings?: FindSibling | false
 }
@@ -48,8 +51,8 @@ const reader = async (source: FileSource, options: UrlOptions): Promise<Reader> 
   if (bytes) return ofSource(ofBytes(bytes))
   if (isBlob(source)) return ofSource(ofBlob(source))
   if (!isUrl(source)) return ofSource(source as Source)
-  // The first request asks for the bytes by which the module is chosen. A request for one byte would not do: some development servers ignore
-  // the end of the range `bytes=0-0`.
+  // The first request asks for the bytes by which the module is chosen. A request for one byte would not do: some development
+  // servers ignore the end of the range `bytes=0-0`.
   const remote = await ofUrl(source, options, { head: START })
   const { size, head } = remote
   return ofSource({
@@ -66,8 +69,8 @@ const nameOf = (source: FileSource): string => {
 }
 
 /**
- * The error for a function `siblings` that returned a value that is not a source. It is thrown as it is, and not as a `ZtenError`, because it is
- * an error in the caller's program.
+ * The error for a function `siblings` that returned a value that is not a source. It is thrown as it is, and not as a
+ * `ZtenError`, because it is an error in the caller's program.
  */
 export class SiblingTypeError extends TypeError {}
 
@@ -124,7 +127,10 @@ export class Files {
     return undefined
   }
 
-  /** Closes the file and all sibling files that were opened. If that fails for some files, throws the first error after closing the others. */
+  /**
+   * Closes the file and all sibling files that were opened. If that fails for some files, throws the first error after closing
+   * the others.
+   */
   close(): void {
     const errors: unknown[] = []
     for (const file of [this.reader, ...this.#opened]) {
@@ -139,8 +145,8 @@ export class Files {
 }
 
 /**
- * Returns the function that finds the sibling files of `source` if the caller gives none: among the files of `model`, or next to a URL. Returns
- * `undefined` if there is no place to look for them.
+ * Returns the function that finds the sibling files of `source` if the caller gives none: among the files of `model`, or next to
+ * a URL. Returns `undefined` if there is no place to look for them.
  */
 const finder = (source: FileSource, model: Model | undefined): FindSibling | undefined => {
   if (model) return path => model.beside.get(path)
@@ -148,8 +154,8 @@ const finder = (source: FileSource, model: Model | undefined): FindSibling | und
 }
 
 /**
- * Returns the model to open among several files: the model at the path `name`, or the only model if `name` is `undefined`. If the file `name` is
- * not the first file of a model, it is opened alone.
+ * Returns the model to open among several files: the model at the path `name`, or the only model if `name` is `undefined`. If the
+ * file `name` is not the first file of a model, it is opened alone.
  *
  * @throws {ZtenError} if there is no such file, or `name` is `undefined` and there are several models.
  */
@@ -159,13 +165,14 @@ const chosen = (files: Iterable<File>, name: string | undefined): Model => {
   const all = candidates(given)
   const models = name === undefined ? all : all.filter(({ path, model: { file } }) => isNamed(path, file))
   if (models.length === 0) {
-    // The named file belongs to another file of a model, has an unknown suffix, or comes after the largest number of models that are listed.
+    // The named file belongs to another file of a model, has an unknown suffix, or comes after the largest number of models that
+    // are listed.
     const [own, other] = given.filter(({ path, file }) => isNamed(path, file))
     if (own && !other) return { file: own.file, beside: new Map() }
   }
   const [first, second] = models
-  // `candidates` sorts models with sibling files first. Which files are the shards of a file is known only after the file was opened. If all
-  // other models may be shards of the first one, it is taken for the only model.
+  // `candidates` sorts models with sibling files first. Which files are the shards of a file is known only after the file was
+  // opened. If all other models may be shards of the first one, it is taken for the only model.
   const isOnly = first && (!second || first.model.beside.size > 0 && models.slice(1).every(({ path }) => first.model.beside.has(path.slice(first.path.lastIndexOf('/') + 1))))
   if (first && isOnly) return first.model
   const listed = all.slice(0, 5).map(({ path }) => JSON.stringify(path)).join(', ')

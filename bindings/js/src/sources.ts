@@ -16,10 +16,16 @@ export interface Source {
 /** Bytes in memory: a buffer, or a view of a buffer, such as a `Uint8Array` or a `Buffer`. */
 export type BytesLike = ArrayBufferView | ArrayBuffer | SharedArrayBuffer
 
-/** Returns the name of the class of `value`, such as `Map`. Unlike `instanceof`, this also works for objects of another window or realm. */
+/**
+ * Returns the name of the class of `value`, such as `Map`. Unlike `instanceof`, this also works for objects of another window or
+ * realm.
+ */
 export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1)
 
-/** Returns the bytes of `value` as a view, without a copy, if it is a buffer or a view of one. Returns `undefined` for any other value. */
+/**
+ * Returns the bytes of `value` as a view, without a copy, if it is a buffer or a view of one. Returns `undefined` for any other
+ * value.
+ */
 export const bytesOf = (value: unknown): Uint8Array | undefined => {
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   return /^(Shared)?ArrayBuffer$/.test(classOf(value)) ? new Uint8Array(value as ArrayBuffer) : undefined

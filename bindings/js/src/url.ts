@@ -7,7 +7,10 @@ export interface UrlOptions {
   credentials?: 'omit' | 'same-origin' | 'include'
   /** Headers that are sent with each request. */
   headers?: Record<string, string>
-  /** The time limit for each request in milliseconds. By default it is 30 seconds, and one second more for each 64 KiB that are requested. */
+  /**
+   * The time limit for each request in milliseconds. By default it is 30 seconds, and one second more for each 64 KiB that are
+   * requested.
+   */
   timeout?: number
   /** A signal that aborts all pending and later requests for the file. */
   signal?: AbortSignal
@@ -24,7 +27,10 @@ export interface Version {
 
 /** The options of the first request for a remote file. */
 export interface Beginning {
-  /** The number of bytes at the beginning of the file that the first request asks for: 8 or more. Its reply also tells the size of the file. */
+  /**
+   * The number of bytes at the beginning of the file that the first request asks for: 8 or more. Its reply also tells the size of
+   * the file.
+   */
   head: number
   /** The version of the file that was opened before. If the server now has another version, opening fails. */
   version?: Version | undefined
@@ -36,7 +42,10 @@ export interface UrlSource extends Source {
   readonly head: Uint8Array<ArrayBuffer>
 }
 
-/** The range of bytes of a request. If it is the first request, the range may go beyond the end of the file, whose size is not known yet. */
+/**
+ * The range of bytes of a request. If it is the first request, the range may go beyond the end of the file, whose size is not
+ * known yet.
+ */
 interface Range {
   start: number
   end: number
@@ -80,8 +89,8 @@ const same = (now: Version, opened: Version): void => {
 }
 
 /**
- * Calls `work` with a signal, and resolves to its result. The signal is aborted after `timeout` milliseconds, or when one of the signals `others`
- * is. Rejects only with `ZtenError`s.
+ * Calls `work` with a signal, and resolves to its result. The signal is aborted after `timeout` milliseconds, or when one of the
+ * signals `others` is. Rejects only with `ZtenError`s.
  */
 const limited = async <T>(
   others: (AbortSignal | undefined)[], timeout: number, work: (signal: AbortSignal) => Promise<T>,
@@ -132,7 +141,10 @@ const fetched = async (
   return { bytes: await body(response, length), version }
 }
 
-/** Checks the header `ETag` of a reply, which identifies a version of the file, and returns it. Returns null if it is missing or empty. */
+/**
+ * Checks the header `ETag` of a reply, which identifies a version of the file, and returns it. Returns null if it is missing or
+ * empty.
+ */
 const tag = (text: string | null): string | null => {
   if (text === null || /^(W\/)?("")?$/.test(text)) return null
   // `fetch` joins several headers of the same name with commas.
@@ -141,8 +153,8 @@ const tag = (text: string | null): string | null => {
 }
 
 /**
- * Checks the header `Last-Modified` of a reply, which helps to identify a version of the file, and returns it. Throws if the header has more than
- * one comma: it then has several dates. Returns null if the date is missing or invalid.
+ * Checks the header `Last-Modified` of a reply, which helps to identify a version of the file, and returns it. Throws if the
+ * header has more than one comma: it then has several dates. Returns null if the date is missing or invalid.
  */
 const date = (text: string | null): string | null => {
   if (text === null) return null
@@ -151,8 +163,8 @@ const date = (text: string | null): string | null => {
 }
 
 /**
- * Checks the status and the headers of `response`, the reply to a request for a range. `given` is its header `Content-Range`. Returns the number
- * of bytes in the reply, and the size of the file.
+ * Checks the status and the headers of `response`, the reply to a request for a range. `given` is its header `Content-Range`.
+ * Returns the number of bytes in the reply, and the size of the file.
  */
 const admitted = (response: Response, given: string | null, { start, end, first }: Range): { length: number; size: number } => {
   if (response.status === 200) throw failure('the server ignores ranges: it answered with all of the file')
@@ -204,8 +216,8 @@ export const nameOfUrl = ({ pathname }: URL): string => {
 }
 
 /**
- * Reads and returns the body of `response`, and throws unless it has exactly `length` bytes. The buffer doubles as bytes arrive, so its size
- * follows the received bytes and not `length`, which the server may exaggerate.
+ * Reads and returns the body of `response`, and throws unless it has exactly `length` bytes. The buffer doubles as bytes arrive,
+ * so its size follows the received bytes and not `length`, which the server may exaggerate.
  */
 const body = async (response: Response, length: number): Promise<Uint8Array<ArrayBuffer>> => {
   const stream = response.body?.getReader()

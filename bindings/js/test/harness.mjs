@@ -20,7 +20,9 @@ export const run = (...args) => {
 
 const revive = (_, value) => value !== null && typeof value === 'object' && '$int' in value ? BigInt(value.$int) : value
 
-/** Runs the command `zten` with `args`. Parses each line of its standard output as a JSON document, and returns the list of these. */
+/**
+ * Runs the command `zten` with `args`. Parses each line of its standard output as a JSON document, and returns the list of these.
+ */
 export const json = (...args) =>
   run(...args).toString().trimEnd().split('\n').map(line => JSON.parse(line, revive))
 

@@ -15,7 +15,9 @@ import { alone, folder, install } from './setup.mjs'
 const { project, files } = install()
 const { encode, open, check, setWasm, Simple, Tagged, ZtenError } = await import(pathToFileURL(join(project, 'node_modules/zten/dist/node.js')))
 
-/** Converts a value that JSON does not have, such as a `bigint` or NaN, to a value that it has. An argument for `JSON.stringify`. */
+/**
+ * Converts a value that JSON does not have, such as a `bigint` or NaN, to a value that it has. An argument for `JSON.stringify`.
+ */
 const shown = (_, value) => typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value] : value instanceof Uint8Array ? [...value]
   : Number.isNaN(value) ? 'NaN' : Object.is(value, -0) ? '-0' : value === undefined ? 'undefined' : value
 
@@ -33,7 +35,10 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
   // The package stops at the first invalid object, so it does not count the others.
   .map(report => ({ ...report, file: null, more: report.verdict === 'valid' ? report.more : null }))
 
-/** Checks that `found`, a report of the package, equals the report of the command on file number `at` of the corpus, called `name`. */
+/**
+ * Checks that `found`, a report of the package, equals the report of the command on file number `at` of the corpus, called
+ * `name`.
+ */
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
@@ -275,7 +280,10 @@ await test('a large component goes by in windows, and a slice reads little', asy
   assert.equal(column.data[7], 7 * 16 + 3)
 })
 
-/** Returns a NumPy file with an array of the dtype `descr` and of `shape`, whose elements are the bytes `data`, column by column if `columns`. */
+/**
+ * Returns a NumPy file with an array of the dtype `descr` and of `shape`, whose elements are the bytes `data`, column by column
+ * if `columns`.
+ */
 const npy = (descr, columns, shape, data) => {
   const literal = `{'descr': '${descr}', 'fortran_order': ${columns ? 'True' : 'False'}, 'shape': (${shape.join(', ')},), }\n`
   const length = Buffer.from([literal.length & 255, literal.length >> 8])

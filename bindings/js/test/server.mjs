@@ -8,8 +8,8 @@ const TYPES = { js: 'text/javascript', wasm: 'application/wasm', html: 'text/htm
 const SHARED = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'content-range, etag' }
 
 /**
- * Returns the bytes of a file from `start` to before `end`, or to the end of the file if it is shorter, and the size of the file. `path` is the path
- * of the file, or its bytes.
+ * Returns the bytes of a file from `start` to before `end`, or to the end of the file if it is shorter, and the size of the file.
+ * `path` is the path of the file, or its bytes.
  */
 const bytesOf = (path, start, end) => {
   if (path instanceof Uint8Array) return { bytes: path.subarray(start, end), size: path.length }

@@ -5,7 +5,10 @@ import { basename, dirname, join } from 'node:path'
 import { corpus, json, run, test } from './harness.mjs'
 import { serve } from './server.mjs'
 
-/** Returns the paths, below the corpus, of the files that refer to other files: indices, split GGUF models and zTensor files with shards. */
+/**
+ * Returns the paths, below the corpus, of the files that refer to other files: indices, split GGUF models and zTensor files with
+ * shards.
+ */
 const roots = () => [
   ...['accept', 'reject'].flatMap(kind => readdirSync(`${corpus}other/index/${kind}`).filter(name => name.endsWith('.json')).map(name => `other/index/${kind}/${name}`)),
   ...['accept', 'reject'].flatMap(kind => readdirSync(`${corpus}other/gguf/${kind}`).filter(name => /-00001-of-/.test(name)).map(name => `other/gguf/${kind}/${name}`)),

@@ -21,8 +21,8 @@ Counts = npt.NDArray[np.int64]
 
 
 def weights(file: zten.File) -> Iterator[npt.NDArray[Any]]:
-    """Yields the values of each tensor of ``file`` whose elements are floating-point numbers, after they have been verified: quantized
-    tensors are dequantized, and sparse tensors have only their stored values."""
+    """Yields the values of each tensor of ``file`` whose elements are floating-point numbers, after they have been verified:
+    quantized tensors are dequantized, and sparse tensors have only their stored values."""
     for tensor in file.values():
         if tensor.quantization is not None:
             yield tensor.dequantize().ravel()

@@ -51,8 +51,8 @@ pub(crate) fn format(suffix: &str) -> PyResult<WrittenFormat> {
 /// The size of the write buffer of an unnamed file, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Converts `failure`, why a file could not be written, to a Python exception. `path` is the path of the file, or `None` for a file in
-/// memory.
+/// Converts `failure`, why a file could not be written, to a Python exception. `path` is the path of the file, or `None` for a
+/// file in memory.
 pub(crate) fn raised(
     py: Python<'_>,
     failure: write::WriteFailure<Error>,
@@ -86,8 +86,8 @@ fn described(element: &str, shape: Vec<u64>) -> PyResult<Array> {
     Array::named(element, shape).map_err(PyValueError::new_err)
 }
 
-/// Takes the value out of `lock`, for one call of a writer. Until [`put_back`] puts the value back, all other calls of the writer fail,
-/// because two threads cannot write one file at the same time.
+/// Takes the value out of `lock`, for one call of a writer. Until [`put_back`] puts the value back, all other calls of the writer
+/// fail, because two threads cannot write one file at the same time.
 ///
 /// # Errors
 /// A `ValueError` if the value is not there: the writer is closed, or another thread uses it.
@@ -135,8 +135,8 @@ impl Begun {
 
 #[pymethods]
 impl ArrayWriter {
-    /// Begins a file of `format` at `path`, or in memory if `path` is `None`. `arrays` has the name, dtype and shape of each array that
-    /// the file will hold.
+    /// Begins a file of `format` at `path`, or in memory if `path` is `None`. `arrays` has the name, dtype and shape of each
+    /// array that the file will hold.
     #[new]
     #[pyo3(signature = (path, format, arrays, attributes))]
     fn new(
@@ -162,8 +162,8 @@ impl ArrayWriter {
         Ok(Self { open, path })
     }
 
-    /// Returns which array has to be written next, as its index in the list `arrays` that was given to the constructor: safetensors files
-    /// sort arrays by their dtypes. Returns `None` after the last array.
+    /// Returns which array has to be written next, as its index in the list `arrays` that was given to the constructor:
+    /// safetensors files sort arrays by their dtypes. Returns `None` after the last array.
     fn next(&self) -> PyResult<Option<usize>> {
         let open = taken(&self.open)?;
         let next = open.draft.next();
@@ -203,8 +203,8 @@ impl ArrayWriter {
 /// so their bytes are first written to an unnamed file in the folder of the target. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct SpoolWriter {
-    /// The arrays that were added so far. `None` during a call, after the file was finished or aborted, and after writing an array failed
-    /// halfway.
+    /// The arrays that were added so far. `None` during a call, after the file was finished or aborted, and after writing an
+    /// array failed halfway.
     open: Mutex<Option<Spool>>,
     path: PathBuf,
     format: WrittenFormat,
@@ -299,7 +299,8 @@ impl ArraySource for Spooled<'_> {
 
 #[pymethods]
 impl SpoolWriter {
-    /// Creates the unnamed file, in the folder of `path`, in which arrays are collected until a file of `format` is written at `path`.
+    /// Creates the unnamed file, in the folder of `path`, in which arrays are collected until a file of `format` is written at
+    /// `path`.
     #[new]
     #[pyo3(signature = (path, format))]
     fn new(py: Python<'_>, path: PathBuf, format: &str) -> PyResult<Self> {

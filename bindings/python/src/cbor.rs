@@ -127,8 +127,8 @@ fn dictionary(out: &mut Encoder, map: &Bound<'_, PyDict>, depth: u8) -> PyResult
     entries(out, &map.items(), depth)
 }
 
-/// Encodes `pairs`, a sequence of tuples of a key and a value, as a CBOR map and appends it to `out`. `depth` is the nesting level of the
-/// keys and values.
+/// Encodes `pairs`, a sequence of tuples of a key and a value, as a CBOR map and appends it to `out`. `depth` is the nesting
+/// level of the keys and values.
 fn entries(out: &mut Encoder, pairs: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
     let pairs = items(pairs)?;
     out.map(u64::try_from(pairs.len())?).map_err(memory)?;

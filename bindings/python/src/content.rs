@@ -20,8 +20,8 @@ use zten_report::totals::FileTotals;
 use crate::interrupt::Cancel;
 use crate::source::Open;
 
-/// A component in a list of digests: its role, its type, the number of its decoded bytes (`None` if it is unknown), and their SHA-256 in
-/// hexadecimal digits (`None` if zten cannot read the component).
+/// A component in a list of digests: its role, its type, the number of its decoded bytes (`None` if it is unknown), and their
+/// SHA-256 in hexadecimal digits (`None` if zten cannot read the component).
 pub(crate) type Digested = (String, String, Option<u64>, Option<String>);
 
 /// The digests of a file: the text of the list, the identity of the tensors in hexadecimal digits (`None` if a component cannot be
@@ -29,8 +29,8 @@ pub(crate) type Digested = (String, String, Option<u64>, Option<String>);
 #[derive(IntoPyObject)]
 pub(crate) struct Hashed(String, Option<String>, Vec<(String, Vec<Digested>)>);
 
-/// The number of stored bytes of a file from which its tensors are read on several threads. Reading a smaller file takes no longer than
-/// starting the threads.
+/// The number of stored bytes of a file from which its tensors are read on several threads. Reading a smaller file takes no
+/// longer than starting the threads.
 const LARGE: u64 = 4 << 20;
 
 /// Starts threads for each list of objects, and ends them when all objects of the list have been read. The field is the number of
@@ -38,8 +38,8 @@ const LARGE: u64 = 4 << 20;
 pub(crate) struct Scoped(usize);
 
 /// Returns threads that read several tensors of `open` at once. Returns `None` if one thread reads as fast: the file has less than
-/// [`LARGE`] stored bytes, is not a file on disk or bytes in memory (a Python object, a remote file and a hashed blob are read one read
-/// after another), or the machine has one processor.
+/// [`LARGE`] stored bytes, is not a file on disk or bytes in memory (a Python object, a remote file and a hashed blob are read
+/// one read after another), or the machine has one processor.
 pub(crate) fn threads_for(open: &Open) -> Option<Scoped> {
     let is_large = stored(open.manifest()) >= LARGE;
     let count = thread::available_parallelism().map_or(1, NonZero::get);
@@ -67,9 +67,9 @@ impl Threads for Scoped {
     }
 }
 
-/// Opens the shards of the objects `ordinals` of the file `open`, and calls `work` for each of these objects, on several threads if that
-/// helps. Returns each object with the result of `work`, in the order of the file. For an object that zten does not know or does not read,
-/// the result is that of `unknown`.
+/// Opens the shards of the objects `ordinals` of the file `open`, and calls `work` for each of these objects, on several threads
+/// if that helps. Returns each object with the result of `work`, in the order of the file. For an object that zten does not know
+/// or does not read, the result is that of `unknown`.
 ///
 /// # Errors
 /// The errors of opening the shards; otherwise the error of `work` for the first object, in the order of the file, that fails.
@@ -123,8 +123,8 @@ pub(crate) fn statistics(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Resu
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Reads and verifies the objects `ordinals` of the file, which are all objects, and returns the list of digests that `zten hash` prints:
-/// as text, as the identity of the tensors, and as values.
+/// Reads and verifies the objects `ordinals` of the file, which are all objects, and returns the list of digests that `zten hash`
+/// prints: as text, as the identity of the tensors, and as values.
 pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<Hashed, Error> {
     let work =
         |verifier: &mut Verifier, tensor: &Tensor<'_>| sums::sum(verifier, tensor, Of::Bytes);
@@ -147,8 +147,8 @@ pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<H
     Ok(hashed)
 }
 
-/// Returns the totals of the file, such as the numbers of tensors and bytes: as the JSON document that `zten ls --json` has for them, and
-/// as phrases to show to a user.
+/// Returns the totals of the file, such as the numbers of tensors and bytes: as the JSON document that `zten ls --json` has for
+/// them, and as phrases to show to a user.
 pub(crate) fn totals(open: &Open) -> Result<(String, Vec<String>), Error> {
     let totals = FileTotals::of(open.manifest().tensors());
     let mut out = Vec::new();

@@ -21,13 +21,14 @@ use crate::reader::Reader;
 use crate::select::select;
 use crate::source::{Open, OpenShards};
 
-/// The differences of two files: the JSON document of `zten diff --json`, the totals as a line of text, and for each changed or renamed
-/// tensor its new name and its changes as text.
+/// The differences of two files: the JSON document of `zten diff --json`, the totals as a line of text, and for each changed or
+/// renamed tensor its new name and its changes as text.
 #[derive(IntoPyObject)]
 pub(crate) struct Compared(String, String, Vec<(String, String)>);
 
 /// Reads and verifies the tensors `ordinals` of the old and of the new file, and compares them. The attributes of the two files are
-/// compared too if `with_attributes` is true. With a `tolerance`, elements that differ by no more than this do not count as changed.
+/// compared too if `with_attributes` is true. With a `tolerance`, elements that differ by no more than this do not count as
+/// changed.
 ///
 /// # Errors
 /// The index (0 or 1) of the file that cannot be read, and the error.
@@ -63,8 +64,8 @@ fn compare_selected(
     Ok(Compared(text, Summary::of(&found).to_string(), texts))
 }
 
-/// Reads and verifies the tensors `ordinals`, and returns each with the length and SHA-256 of the content of each of its components. The
-/// components of a tensor that zten does not read have no SHA-256.
+/// Reads and verifies the tensors `ordinals`, and returns each with the length and SHA-256 of the content of each of its
+/// components. The components of a tensor that zten does not read have no SHA-256.
 fn content_sums<'a>(
     open: &'a Open,
     ordinals: &[u32],
@@ -75,8 +76,8 @@ fn content_sums<'a>(
     each(open, ordinals, cancel, (work, sums::unsummed))
 }
 
-/// Compares the elements of the changed tensors among `objects`, pair by pair, and stores the result in each object. Tensors without
-/// elements that can be compared, such as tensors of different shapes, are skipped.
+/// Compares the elements of the changed tensors among `objects`, pair by pair, and stores the result in each object. Tensors
+/// without elements that can be compared, such as tensors of different shapes, are skipped.
 ///
 /// # Errors
 /// For the first object whose elements cannot be read: the index (0 or 1) of its file in `files`, and the error.
@@ -114,8 +115,8 @@ fn measure(
     first.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Opens the shards of the file `open` in which `components` are. If the file is remote, begins to fetch the bytes of the components, in
-/// the order of the list.
+/// Opens the shards of the file `open` in which `components` are. If the file is remote, begins to fetch the bytes of the
+/// components, in the order of the list.
 fn bind<'a>(
     open: &'a Open,
     components: Vec<Component<'_>>,
@@ -135,8 +136,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// `tolerance` has the relative and the absolute difference up to which elements count as equal.
 ///
 /// # Errors
-/// A `KeyError` if a pattern matches no tensor of either file; a `ValueError` if a tolerance is negative or not a number; the exception for
-/// a file that cannot be read.
+/// A `KeyError` if a pattern matches no tensor of either file; a `ValueError` if a tolerance is negative or not a number; the
+/// exception for a file that cannot be read.
 #[pyfunction]
 #[pyo3(signature = (old, new, patterns, tolerance))]
 pub(crate) fn diff(

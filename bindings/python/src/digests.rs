@@ -46,8 +46,8 @@ impl Enforced {
     /// Reads and parses the list of digests `given`, with which the file of `manifest` will be compared.
     ///
     /// # Errors
-    /// A `ValueError` if the list is invalid, or longer than the limit `manifest` that the file was opened with; an `OSError` if the list
-    /// is a path that cannot be read.
+    /// A `ValueError` if the list is invalid, or longer than the limit `manifest` that the file was opened with; an `OSError` if
+    /// the list is a path that cannot be read.
     pub(crate) fn new(
         py: Python<'_>,
         given: GivenList,
@@ -88,8 +88,8 @@ impl Enforced {
         Ok(Self { list, verified: Mutex::default() })
     }
 
-    /// Checks that the file of `manifest` has each component that the list names. A component of the file that the list does not name is
-    /// found by [`compare`](Self::compare) instead.
+    /// Checks that the file of `manifest` has each component that the list names. A component of the file that the list does not
+    /// name is found by [`compare`](Self::compare) instead.
     pub(crate) fn compare_names(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
         let components = manifest.tensors().flat_map(|tensor| {
             tensor.components().map(move |component| (tensor.name(), component.role()))
@@ -102,7 +102,8 @@ impl Enforced {
     /// Computes the digest of `bytes`, all decoded bytes of `component`, and compares it with the digest in the list.
     ///
     /// # Errors
-    /// [`Mismatch`] if the digests differ, or the list does not name the component; [`io::ErrorKind::Interrupted`] if `cancel` is set.
+    /// [`Mismatch`] if the digests differ, or the list does not name the component; [`io::ErrorKind::Interrupted`] if `cancel` is
+    /// set.
     pub(crate) fn compare(
         &self,
         component: &Component<'_>,
@@ -145,8 +146,8 @@ fn mismatch(found: Option<(Difference, &DigestLine<'_>)>) -> Result<(), Error> {
 }
 
 impl GivenSums {
-    /// Appends an entry for each of these digests, which are those of the tensor `name`, to `entries`. A digest without a role is that of
-    /// the tensor's only component, whose role is looked up in `manifest`.
+    /// Appends an entry for each of these digests, which are those of the tensor `name`, to `entries`. A digest without a role is
+    /// that of the tensor's only component, whose role is looked up in `manifest`.
     ///
     /// # Errors
     /// A `ValueError` for a digest without a role if the tensor has several components, and for text that is not a SHA-256.
@@ -184,8 +185,8 @@ impl GivenSums {
     }
 }
 
-/// Makes the entry of `component` in a list of digests. `bytes` is the number of its decoded bytes, and `sum` the running hash of all of
-/// them.
+/// Makes the entry of `component` in a list of digests. `bytes` is the number of its decoded bytes, and `sum` the running hash of
+/// all of them.
 fn entry<'a>(component: &Component<'a>, bytes: u64, sum: Sha256) -> DigestLine<'a> {
     let tensor = component.tensor();
     DigestLine {

@@ -15,8 +15,8 @@ use zten::rules::{Row, Unsupported};
 use zten::{Error, ErrorKind, Manifest};
 use zten_report::digests::Mismatch;
 
-/// The error of a failed call, from which [`at`](Self::at) makes a Python exception. Unlike the exception, it can be created without the
-/// interpreter's lock.
+/// The error of a failed call, from which [`at`](Self::at) makes a Python exception. Unlike the exception, it can be created
+/// without the interpreter's lock.
 #[derive(Debug)]
 pub(crate) struct CallFailure {
     error: Error,
@@ -47,8 +47,9 @@ impl CallFailure {
         Self::new(finding, error)
     }
 
-    /// Makes the failure of reading or copying an open file from `error`. `manifest` is the manifest of the file, from which the failure
-    /// gets the names of the object and the component. A call that the content of the file does not allow becomes unsupported.
+    /// Makes the failure of reading or copying an open file from `error`. `manifest` is the manifest of the file, from which the
+    /// failure gets the names of the object and the component. A call that the content of the file does not allow becomes
+    /// unsupported.
     pub(crate) fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: Error) -> Self {
         let mut finding = Finding::reading(manifest, &error);
         if let Some(feature) = unserved(error.kind()) {
@@ -89,8 +90,8 @@ impl CallFailure {
     }
 }
 
-/// Returns the feature of the file that is not supported by a call which failed with an error of `kind`. Returns `None` if the arguments
-/// of the call were wrong, or the error is about something else.
+/// Returns the feature of the file that is not supported by a call which failed with an error of `kind`. Returns `None` if the
+/// arguments of the call were wrong, or the error is about something else.
 fn unserved(kind: ErrorKind) -> Option<Unsupported> {
     let ErrorKind::Misuse(misuse) = kind else { return None };
     match misuse {
@@ -107,8 +108,8 @@ fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
     system.and_then(io::Error::get_ref).and_then(|error| error.downcast_ref())
 }
 
-/// Converts `error` to an `OSError` with an `errno` and `path`. If `error` is an exception that a Python object raised, returns this
-/// exception unchanged.
+/// Converts `error` to an `OSError` with an `errno` and `path`. If `error` is an exception that a Python object raised, returns
+/// this exception unchanged.
 fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     let number = error.raw_os_error();
     let was_raised = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()).is_some();
@@ -134,8 +135,8 @@ fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     }
 }
 
-/// Returns the `errno` of an error of `kind` that zten made itself, without a system call, so that `errno` agrees with the subclass of
-/// `OSError`. The returned numbers are the same on all systems. Kinds without a number here get 5, `EIO`.
+/// Returns the `errno` of an error of `kind` that zten made itself, without a system call, so that `errno` agrees with the
+/// subclass of `OSError`. The returned numbers are the same on all systems. Kinds without a number here get 5, `EIO`.
 fn errno(kind: io::ErrorKind) -> i32 {
     match kind {
         io::ErrorKind::NotFound => 2,

@@ -1,5 +1,5 @@
-//! Runs closures without the interpreter's lock, in a thread of their own if they may take long, so that a signal such as Ctrl-C can cancel
-//! them.
+//! Runs closures without the interpreter's lock, in a thread of their own if they may take long, so that a signal such as Ctrl-C
+//! can cancel them.
 
 use std::cell::Cell;
 use std::io;
@@ -12,8 +12,8 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// The number of bytes to read from which a call runs in a thread of its own. Reading fewer bytes ends sooner than a user could interrupt
-/// it.
+/// The number of bytes to read from which a call runs in a thread of its own. Reading fewer bytes ends sooner than a user could
+/// interrupt it.
 const BRIEF: u64 = 4 << 20;
 
 /// The interval at which a call that waits for another thread handles the signals of Python, such as Ctrl-C.
@@ -38,8 +38,8 @@ impl Cancel {
     }
 }
 
-/// Checks that this thread is not inside the `seek` or `read` of a Python object from which zten reads a file. A call of zten from there
-/// could wait for a lock that its own caller holds.
+/// Checks that this thread is not inside the `seek` or `read` of a Python object from which zten reads a file. A call of zten
+/// from there could wait for a lock that its own caller holds.
 ///
 /// # Errors
 /// A `ValueError` if the thread is inside such a method.
@@ -67,7 +67,8 @@ pub(crate) fn reading<T>(read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     outcome
 }
 
-/// Calls `work`, and returns its result. When `cancel` is set meanwhile, the requests over the network that `work` has sent are aborted.
+/// Calls `work`, and returns its result. When `cancel` is set meanwhile, the requests over the network that `work` has sent are
+/// aborted.
 pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     #[cfg(feature = "remote")]
     return zten_remote::until(&cancel.0, work);
@@ -78,9 +79,9 @@ pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Calls `work` without the interpreter's lock, and returns its result. `bytes` says how long `work` takes: as long as reading this number
-/// of bytes. From [`BRIEF`] bytes on, `work` runs in a thread of its own, and signals are handled meanwhile. If a signal handler raises an
-/// exception, `work` is cancelled, and the exception is raised when `work` has returned.
+/// Calls `work` without the interpreter's lock, and returns its result. `bytes` says how long `work` takes: as long as reading
+/// this number of bytes. From [`BRIEF`] bytes on, `work` runs in a thread of its own, and signals are handled meanwhile. If a
+/// signal handler raises an exception, `work` is cancelled, and the exception is raised when `work` has returned.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     bytes: u64,
@@ -104,8 +105,9 @@ pub(crate) fn run<T: Send>(
     })
 }
 
-/// Calls `work` as [`run`] does, but raises the exception of a signal handler at once, while `work` still runs in its thread. A parser
-/// checks the flag only when it reads the file, so it may run until the end of a header of many MiB. Its result is then dropped.
+/// Calls `work` as [`run`] does, but raises the exception of a signal handler at once, while `work` still runs in its thread. A
+/// parser checks the flag only when it reads the file, so it may run until the end of a header of many MiB. Its result is then
+/// dropped.
 pub(crate) fn run_or_abandon<T: Send + 'static>(
     py: Python<'_>,
     bytes: u64,
@@ -136,9 +138,9 @@ enum Ending {
     Abandoned,
 }
 
-/// Waits for the result of another thread, which sends it to `waiting`, and handles signals until then. When a signal handler raises an
-/// exception, sets `cancel`, and returns the exception: at once or after the result has come, as `ending` says. Returns `None` if the
-/// thread panicked.
+/// Waits for the result of another thread, which sends it to `waiting`, and handles signals until then. When a signal handler
+/// raises an exception, sets `cancel`, and returns the exception: at once or after the result has come, as `ending` says. Returns
+/// `None` if the thread panicked.
 #[expect(
     clippy::redundant_closure_for_method_calls,
     reason = "a path to the method does not have the lifetime that `attach` needs"

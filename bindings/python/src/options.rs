@@ -30,7 +30,8 @@ impl Strictness {
         Ok(Opening { options, ..opening })
     }
 
-    /// Converts these arguments as [`opening`](Self::opening) does, but ignores `canonical`: the file need not be in the canonical form.
+    /// Converts these arguments as [`opening`](Self::opening) does, but ignores `canonical`: the file need not be in the
+    /// canonical form.
     pub(crate) fn any_form(&self) -> PyResult<Opening> {
         let mut limits = Limits::default();
         for (name, value) in &self.0 {

@@ -71,15 +71,15 @@ impl Seek for Output {
     }
 }
 
-/// The maximum number of bytes that one system call writes when an array is written without a copy. A larger array takes several calls,
-/// because an interrupt is noticed only between two calls.
+/// The maximum number of bytes that one system call writes when an array is written without a copy. A larger array takes several
+/// calls, because an interrupt is noticed only between two calls.
 const UNCOPIED: usize = 8 << 20;
 
 /// The number of bytes of an array that are copied before they are written. So few bytes stay in the processor's cache until then.
 pub(crate) const PIECE: usize = 256 << 10;
 
-/// The number of bytes of an array that are copied before they are written while a second thread hashes them. The two threads wait for each
-/// other after each copy, which on a busy machine takes milliseconds, as long as hashing a few MiB.
+/// The number of bytes of an array that are copied before they are written while a second thread hashes them. The two threads
+/// wait for each other after each copy, which on a busy machine takes milliseconds, as long as hashing a few MiB.
 pub(crate) const HASHED_PIECE: usize = 8 << 20;
 
 /// The alignment of copies, in bytes: copying into and out of memory that starts at a page takes half the time.
@@ -87,8 +87,8 @@ const ALIGNMENT: usize = 4096;
 
 /// Passes the bytes of an array on piece by piece, usually as copies.
 ///
-/// Another Python thread may write to the array at any moment. Each byte of the array is read once, so the bytes that are validated,
-/// hashed and written are the same.
+/// Another Python thread may write to the array at any moment. Each byte of the array is read once, so the bytes that are
+/// validated, hashed and written are the same.
 pub(crate) struct Pieces<'b> {
     /// The buffer into which each piece is copied.
     pub(crate) buffer: &'b mut Vec<u8>,
@@ -98,8 +98,8 @@ pub(crate) struct Pieces<'b> {
 }
 
 impl Pieces<'_> {
-    /// Divides `bytes` into pieces of at most `size` bytes, and calls `take` with a copy of each piece, in order. Fails before a piece if
-    /// `cancel` is set.
+    /// Divides `bytes` into pieces of at most `size` bytes, and calls `take` with a copy of each piece, in order. Fails before a
+    /// piece if `cancel` is set.
     pub(crate) fn copied(
         &mut self,
         bytes: &[u8],
@@ -118,9 +118,9 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    /// Calls `take` with copies of the pieces of `bytes` as [`copied`](Self::copied) does or, if `only_stores` is true, with pieces of
-    /// `bytes` itself. `only_stores` says that `take` reads each byte only once, to write it. Copying 400 MiB would take a quarter of the
-    /// time that writing them to the system's cache takes.
+    /// Calls `take` with copies of the pieces of `bytes` as [`copied`](Self::copied) does or, if `only_stores` is true, with
+    /// pieces of `bytes` itself. `only_stores` says that `take` reads each byte only once, to write it. Copying 400 MiB would
+    /// take a quarter of the time that writing them to the system's cache takes.
     pub(crate) fn pass(
         &mut self,
         bytes: &[u8],

@@ -18,8 +18,8 @@ pub(crate) struct IndexedPart {
 }
 
 /// Returns the part of an array of the shape `dimensions` that `index` selects: an integer or a slice without a step, or a
-/// tuple of these; `None` selects the whole array. Returns `None` for any other index, and if the index is out of range: `_index.py`
-/// handles these indices, or raises an exception.
+/// tuple of these; `None` selects the whole array. Returns `None` for any other index, and if the index is out of range:
+/// `_index.py` handles these indices, or raises an exception.
 pub(crate) fn of_index(
     dimensions: Vec<u64>,
     index: Option<&Bound<'_, PyAny>>,
@@ -61,8 +61,8 @@ pub(crate) fn of_index(
     Some(part)
 }
 
-/// Returns the length in bytes of the part of an array that has the indices `ranges` in each dimension, and elements of `size` bytes.
-/// Returns `None` for an empty part, and for a part of more than [`LARGEST`] bytes.
+/// Returns the length in bytes of the part of an array that has the indices `ranges` in each dimension, and elements of `size`
+/// bytes. Returns `None` for an empty part, and for a part of more than [`LARGEST`] bytes.
 pub(crate) fn length(ranges: &[Range<u64>], size: u64) -> Option<usize> {
     let counts = ranges.iter().map(|range| range.end.saturating_sub(range.start));
     let bytes = counts.fold(size, u64::saturating_mul);

@@ -66,8 +66,8 @@ impl<'py> Side<'py> {
         Ok(Self::Arrays { list, held, fetch })
     }
 
-    /// Returns the cost of reading this model, as the number of bytes for [`interrupt::run`], which starts a thread for much work: the
-    /// stored bytes of a file, or [`u64::MAX`] if it is remote; the bytes of arrays.
+    /// Returns the cost of reading this model, as the number of bytes for [`interrupt::run`], which starts a thread for much
+    /// work: the stored bytes of a file, or [`u64::MAX`] if it is remote; the bytes of arrays.
     fn effort(&self) -> u64 {
         match self {
             Self::File(open, _) => open.effort(stored(open.manifest())),
@@ -98,8 +98,8 @@ impl<'py> Side<'py> {
         })
     }
 
-    /// Converts `error`, which reading this model returned, to a Python exception. The exception has the path of the model if the model
-    /// is a file with a path.
+    /// Converts `error`, which reading this model returned, to a Python exception. The exception has the path of the model if the
+    /// model is a file with a path.
     fn raised(&self, py: Python<'_>, error: Error) -> PyErr {
         match self {
             Self::File(open, path) => {
@@ -115,8 +115,8 @@ fn effort(list: &DeclaredArrays) -> u64 {
     list.arrays.iter().fold(0, |sum, (_, array)| sum.saturating_add(array.bytes()))
 }
 
-/// One of the two models that a patch is made between, borrowed from a [`Side`] so that it can be read without the interpreter's lock.
-/// Only arrays that have to be fetched by a Python function take that lock for each fetch.
+/// One of the two models that a patch is made between, borrowed from a [`Side`] so that it can be read without the interpreter's
+/// lock. Only arrays that have to be fetched by a Python function take that lock for each fetch.
 enum Detached<'a> {
     /// An open file.
     File(&'a Open),
@@ -125,8 +125,8 @@ enum Detached<'a> {
 }
 
 impl Detached<'_> {
-    /// Verifies the shards of a file, then calls `work` with this model and returns the result of `work`. After `cancel` was set, reads
-    /// of the model fail. `blame` says which model an error is about: it converts the error to a failure.
+    /// Verifies the shards of a file, then calls `work` with this model and returns the result of `work`. After `cancel` was set,
+    /// reads of the model fail. `blame` says which model an error is about: it converts the error to a failure.
     fn with<T>(
         &self,
         cancel: &Cancel,
@@ -156,8 +156,8 @@ impl Detached<'_> {
     }
 }
 
-/// The bytes of the arrays of a model. `slices` has `None` for an array that is on a device, or is not contiguous and little-endian: the
-/// Python function `fetch` then returns the bytes for the index of the array.
+/// The bytes of the arrays of a model. `slices` has `None` for an array that is on a device, or is not contiguous and
+/// little-endian: the Python function `fetch` then returns the bytes for the index of the array.
 struct Memory<'a> {
     slices: Vec<Option<&'a [u8]>>,
     fetch: Py<PyAny>,
@@ -218,8 +218,8 @@ impl Patches {
         Ok(Self(open.collect::<PyResult<_>>()?))
     }
 
-    /// Returns the cost of reading all patches, as the number of bytes for [`interrupt::run`], which starts a thread for much work: the
-    /// sum of their stored bytes, or [`u64::MAX`] if one of them is remote.
+    /// Returns the cost of reading all patches, as the number of bytes for [`interrupt::run`], which starts a thread for much
+    /// work: the sum of their stored bytes, or [`u64::MAX`] if one of them is remote.
     fn effort(&self) -> u64 {
         let efforts = self.0.iter().map(|(open, _)| open.effort(stored(open.manifest())));
         efforts.fold(0, u64::saturating_add)
@@ -243,8 +243,8 @@ impl Patches {
     }
 }
 
-/// What a failed call was given: the old and the new model, the patches and the path of the output. [`raised`](Self::raised) gives the
-/// exception the path of the file that the failure is about.
+/// What a failed call was given: the old and the new model, the patches and the path of the output. [`raised`](Self::raised)
+/// gives the exception the path of the file that the failure is about.
 #[derive(Clone, Copy)]
 struct Blamed<'b> {
     old: Option<&'b Side<'b>>,
@@ -282,16 +282,16 @@ impl Blamed<'_> {
     }
 }
 
-/// A file to create at `path`. The file gets its name only when it is complete. If `overwrite` is false, an existing file at `path` is an
-/// error.
+/// A file to create at `path`. The file gets its name only when it is complete. If `overwrite` is false, an existing file at
+/// `path` is an error.
 struct NewFile<'p> {
     path: &'p Path,
     overwrite: bool,
 }
 
 impl NewFile<'_> {
-    /// Creates the file without a name, lets `work` write its content, and gives the file its name. Returns the result of `work`. If
-    /// `work` fails or `cancel` was set, no file appears.
+    /// Creates the file without a name, lets `work` write its content, and gives the file its name. Returns the result of `work`.
+    /// If `work` fails or `cancel` was set, no file appears.
     fn write<T>(
         &self,
         cancel: &Cancel,
@@ -361,8 +361,8 @@ pub(crate) fn patch_make<'py>(
     Ok((counts, (hex(&summary.base), hex(&summary.result))))
 }
 
-/// Applies `patches` to `old` one after another, and writes the result at the path in `target`. Returns the identity of the tensors of
-/// the result in hexadecimal digits, or `None` if there are no patches.
+/// Applies `patches` to `old` one after another, and writes the result at the path in `target`. Returns the identity of the
+/// tensors of the result in hexadecimal digits, or `None` if there are no patches.
 #[pyfunction]
 #[pyo3(signature = (old, patches, target, strictness))]
 pub(crate) fn patch_apply<'py>(
@@ -409,8 +409,8 @@ pub(crate) fn patch_apply<'py>(
     Ok(result.map(|result| hex(&result)))
 }
 
-/// Checks that applying `patches` to `old` gives the result that the patches promise, without writing a file. Returns the identities of
-/// the tensors of `old` and of the result in hexadecimal digits, and the number of tensors of the result.
+/// Checks that applying `patches` to `old` gives the result that the patches promise, without writing a file. Returns the
+/// identities of the tensors of `old` and of the result in hexadecimal digits, and the number of tensors of the result.
 #[pyfunction]
 #[pyo3(signature = (old, patches, strictness))]
 pub(crate) fn patch_verify<'py>(
@@ -434,10 +434,10 @@ pub(crate) fn patch_verify<'py>(
     Ok((hex(&verified.base), hex(&verified.result), verified.tensors))
 }
 
-/// The description of a patch, as Python gets it: the identity of the base, the identity of the result and the format; for each changed
-/// component its tensor's name, its role, its type, its digests before and after the change, and the size of the change in bytes; the name
-/// and the type of each tensor that the patch holds whole; the names of removed tensors; the old and the new names of renamed tensors; the
-/// attributes of the result, or `None` if the patch leaves them as they are.
+/// The description of a patch, as Python gets it: the identity of the base, the identity of the result and the format; for each
+/// changed component its tensor's name, its role, its type, its digests before and after the change, and the size of the change
+/// in bytes; the name and the type of each tensor that the patch holds whole; the names of removed tensors; the old and the new
+/// names of renamed tensors; the attributes of the result, or `None` if the patch leaves them as they are.
 type Shown<'py> = (
     (String, String, String),
     Vec<(String, String, String, String, String, u64)>,
@@ -532,8 +532,9 @@ impl ReadArray for Writable<'_> {
     }
 }
 
-/// Checks `patches`, and then applies them in place to the arrays that `places` describes and whose bytes are in `memory`. Returns the
-/// identity of the result in hexadecimal digits (`None` if there are no patches), and the indices of the entries of `memory` that changed.
+/// Checks `patches`, and then applies them in place to the arrays that `places` describes and whose bytes are in `memory`.
+/// Returns the identity of the result in hexadecimal digits (`None` if there are no patches), and the indices of the entries of
+/// `memory` that changed.
 #[pyfunction]
 #[pyo3(signature = (places, memory, patches, strictness))]
 pub(crate) fn patch_update<'py>(

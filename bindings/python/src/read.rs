@@ -23,8 +23,8 @@ pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Error> {
     check(open, cancel, |report| report.into_result())
 }
 
-/// Checks the whole file, calls `outcome` with the report, and returns the result of `outcome`. If the file was opened with a list of
-/// digests, compares the content with the list too.
+/// Checks the whole file, calls `outcome` with the report, and returns the result of `outcome`. If the file was opened with a
+/// list of digests, compares the content with the list too.
 ///
 /// # Errors
 /// The error of `outcome`, otherwise the first difference from the list; the errors of opening shards.
@@ -50,8 +50,8 @@ pub(crate) fn check<T>(
     Ok(checked)
 }
 
-/// Has a check collect the errors of all objects. The check of a hashed file reads the objects in another order, which must not decide
-/// which error is reported.
+/// Has a check collect the errors of all objects. The check of a hashed file reads the objects in another order, which must not
+/// decide which error is reported.
 struct Listing;
 
 impl Observer for Listing {
@@ -71,7 +71,8 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Takes the running hashes of tensor `ordinal` out of this comparison. If no byte of the tensor has arrived yet, creates empty ones.
+    /// Takes the running hashes of tensor `ordinal` out of this comparison. If no byte of the tensor has arrived yet, creates
+    /// empty ones.
     fn sums(&mut self, ordinal: u32) -> Result<Sums<'a>, Error> {
         match self.sums.take() {
             Some(sums) => Ok(sums),
@@ -104,13 +105,14 @@ impl Observer for Comparison<'_> {
     }
 }
 
-/// Reads and validates all components of tensor `ordinal`. If the file was opened with a list of digests, compares the tensor with it.
+/// Reads and validates all components of tensor `ordinal`. If the file was opened with a list of digests, compares the tensor
+/// with it.
 pub(crate) fn verify_object(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Error> {
     tapped(open, ordinal, cancel, |_, _| ())
 }
 
-/// Reads and validates all components of tensor `ordinal` as [`verify_object`] does, and calls `tap` with each chunk of decoded bytes and
-/// the component that the chunk belongs to.
+/// Reads and validates all components of tensor `ordinal` as [`verify_object`] does, and calls `tap` with each chunk of decoded
+/// bytes and the component that the chunk belongs to.
 fn tapped(
     open: &Open,
     ordinal: u32,
@@ -129,8 +131,8 @@ fn tapped(
     })
 }
 
-/// Reads the whole tensor `ordinal` and compares it with the list of digests, before a part of the tensor is read: a digest covers all
-/// bytes of a component. Does nothing if the file was opened without a list, or the tensor has been compared before.
+/// Reads the whole tensor `ordinal` and compares it with the list of digests, before a part of the tensor is read: a digest
+/// covers all bytes of a component. Does nothing if the file was opened without a list, or the tensor has been compared before.
 fn require_listed(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Error> {
     match &open.digests {
         Some(list) if !list.has_verified(ordinal) => verify_object(open, ordinal, cancel),
@@ -138,13 +140,15 @@ fn require_listed(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Erro
     }
 }
 
-/// Creates a verifier for tensors of `open`. Its limit on all decoded bytes together grows with the bytes of the file and its shards.
+/// Creates a verifier for tensors of `open`. Its limit on all decoded bytes together grows with the bytes of the file and its
+/// shards.
 fn verifier(open: &Open) -> Verifier {
     Verifier::new(open.manifest()).with_shard_bytes(open.shard_bytes())
 }
 
-/// Reads, decodes and verifies several components into `buffers`, on several threads unless the file is remote. `places` has, for each
-/// component, the ordinal of its tensor and its own ordinal in the tensor. `buffers` has a buffer of its decoded length for each.
+/// Reads, decodes and verifies several components into `buffers`, on several threads unless the file is remote. `places` has, for
+/// each component, the ordinal of its tensor and its own ordinal in the tensor. `buffers` has a buffer of its decoded length for
+/// each.
 pub(crate) fn components(
     open: &Open,
     places: &[(u32, u32)],
@@ -169,8 +173,8 @@ pub(crate) fn components(
     targets.iter().try_for_each(|(component, bytes)| list.compare(component, bytes, cancel))
 }
 
-/// Creates a loader for components of `open`. It uses one thread for a remote file, whose bytes are fetched one after another, and several
-/// threads for any other file.
+/// Creates a loader for components of `open`. It uses one thread for a remote file, whose bytes are fetched one after another,
+/// and several threads for any other file.
 fn loader(open: &Open) -> Loader {
     let loader = Loader::new(open.manifest()).with_shard_bytes(open.manifest(), open.shard_bytes());
     if open.is_remote() { loader.threads(1) } else { loader }
@@ -184,8 +188,8 @@ enum ReadDestination<'b> {
     Grown(Vec<u8>),
 }
 
-/// Reads and validates all components of tensor `ordinal`. `buffers` has, in the order of the components, a buffer of the decoded length
-/// or `None` for each. Returns the decoded bytes of the components whose buffer is `None`, and `None` for the others.
+/// Reads and validates all components of tensor `ordinal`. `buffers` has, in the order of the components, a buffer of the decoded
+/// length or `None` for each. Returns the decoded bytes of the components whose buffer is `None`, and `None` for the others.
 ///
 /// # Errors
 /// The errors of reading and validating; [`Misuse::Buffer`] if a buffer has another length than its component.
@@ -249,8 +253,8 @@ fn fill<'b, T: Copy>(buffer: &'b mut [T], items: &[T]) -> Result<&'b mut [T], Er
 }
 
 /// Reads the part of the dense tensor `ordinal` within `ranges`, which has the start and end in each of the first dimensions, into
-/// `buffer`. No ranges mean the whole tensor. Of an uncompressed component only the bytes of the part are read, so its digest is not
-/// verified. A compressed component is read as a whole and verified.
+/// `buffer`. No ranges mean the whole tensor. Of an uncompressed component only the bytes of the part are read, so its digest is
+/// not verified. A compressed component is read as a whole and verified.
 pub(crate) fn slice(
     open: &Open,
     ordinal: u32,
@@ -279,8 +283,8 @@ pub(crate) fn slice(
     })
 }
 
-/// Reads, decodes and verifies the component at `place`, the ordinal of its tensor and its own ordinal in the tensor. Returns its decoded
-/// bytes.
+/// Reads, decodes and verifies the component at `place`, the ordinal of its tensor and its own ordinal in the tensor. Returns its
+/// decoded bytes.
 pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<Decoded, Error> {
     let component = open.component(place)?;
     let shards = open.shards_for(iter::once(component), cancel)?;
@@ -318,8 +322,8 @@ pub(crate) fn dequantize(
     if unverifiable { verify_object(open, ordinal, cancel) } else { Ok(()) }
 }
 
-/// Fills `values` with dequantized elements of the quantized tensor `ordinal`: those from element `start` on, counted in row-major order.
-/// Only the blocks of these elements are read, so digests of the file are not compared.
+/// Fills `values` with dequantized elements of the quantized tensor `ordinal`: those from element `start` on, counted in
+/// row-major order. Only the blocks of these elements are read, so digests of the file are not compared.
 pub(crate) fn dequantize_range(
     open: &Open,
     ordinal: u32,
@@ -333,8 +337,8 @@ pub(crate) fn dequantize_range(
     bound(open, ordinal, cancel, |tensor| tensor.dequantize_range(start..end, values))
 }
 
-/// Opens the shards of tensor `ordinal`, calls `read` with the tensor, whose components can then be read from the file and the shards, and
-/// returns the result of `read`.
+/// Opens the shards of tensor `ordinal`, calls `read` with the tensor, whose components can then be read from the file and the
+/// shards, and returns the result of `read`.
 fn bound<T>(
     open: &Open,
     ordinal: u32,

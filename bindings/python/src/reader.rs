@@ -52,8 +52,8 @@ impl Reader {
         open.clone().ok_or_else(|| PyValueError::new_err("the file is closed"))
     }
 
-    /// Calls `work` with the open file, without the interpreter's lock, and returns its result. `bytes` is the number of bytes that `work`
-    /// reads; if they are many, a signal such as Ctrl-C can cancel the call.
+    /// Calls `work` with the open file, without the interpreter's lock, and returns its result. `bytes` is the number of bytes
+    /// that `work` reads; if they are many, a signal such as Ctrl-C can cancel the call.
     ///
     /// # Errors
     /// A `ValueError` if the file is closed; the exception for the error of `work`; the exception of a signal handler.
@@ -115,7 +115,8 @@ impl Reader {
         Ok(self.open()?.manifest().generation().map(Generation::as_str))
     }
 
-    /// Returns the path or URL of the file for messages, as a `str`, because a URL is no `pathlib.Path`. `None` for bytes and objects.
+    /// Returns the path or URL of the file for messages, as a `str`, because a URL is no `pathlib.Path`. `None` for bytes and
+    /// objects.
     #[getter]
     fn path(&self) -> Option<&OsStr> {
         self.path.as_deref().map(Path::as_os_str)
@@ -142,8 +143,8 @@ impl Reader {
         Ok(self.open()?.length())
     }
 
-    /// Returns two limits in bytes: the size to which one compressed component may decode, and the size to which all compressed components
-    /// together may decode.
+    /// Returns two limits in bytes: the size to which one compressed component may decode, and the size to which all compressed
+    /// components together may decode.
     #[getter]
     fn decoded_limits(&self) -> PyResult<(u64, u64)> {
         let open = self.open()?;
@@ -200,8 +201,8 @@ impl Reader {
         found.map_err(|missing| PyKeyError::new_err(missing.to_string()))
     }
 
-    /// Returns a tuple about object `ordinal`: its name, layout, shape, components, and its state with the id of the rule that says why
-    /// zten does not read it, or `None`.
+    /// Returns a tuple about object `ordinal`: its name, layout, shape, components, and its state with the id of the rule that
+    /// says why zten does not read it, or `None`.
     fn object<'py>(&self, py: Python<'py>, ordinal: u32) -> PyResult<Bound<'py, PyTuple>> {
         let open = self.open()?;
         let object = object(&open, ordinal)?;
@@ -213,9 +214,10 @@ impl Reader {
         (object.name(), layout, shape, components, (state.name(), reason(state))).into_pyobject(py)
     }
 
-    /// Returns a tuple about each object: its name, its shape and, if it is dense and zten or NumPy knows its dtype, another tuple: the
-    /// dtype, the ordinal and the offset of the component, the number of its decoded bytes, whether it is compressed, whether a memory map
-    /// can show its elements, whether it can be verified by a digest or checksum, and the size of an element that only NumPy interprets.
+    /// Returns a tuple about each object: its name, its shape and, if it is dense and zten or NumPy knows its dtype, another
+    /// tuple: the dtype, the ordinal and the offset of the component, the number of its decoded bytes, whether it is compressed,
+    /// whether a memory map can show its elements, whether it can be verified by a digest or checksum, and the size of an element
+    /// that only NumPy interprets.
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let open = self.open()?;
         let list = PyList::empty(py);
@@ -298,8 +300,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| content::statistics(open, &ordinals, cancel))
     }
 
-    /// Reads and verifies the whole file, and returns its list of digests: the text of the list, the identity of the tensors, and the
-    /// digests of the components of each object.
+    /// Reads and verifies the whole file, and returns its list of digests: the text of the list, the identity of the tensors, and
+    /// the digests of the components of each object.
     fn hashed(&self, py: Python<'_>) -> PyResult<Hashed> {
         let bytes = stored(self.open()?.manifest());
         self.work(py, bytes, |open, cancel| {
@@ -331,15 +333,15 @@ impl Reader {
         Ok(digest.to_string())
     }
 
-    /// Returns the totals of the file, such as the numbers of tensors and bytes, in two forms: the JSON document that `zten ls --json` has
-    /// for them, and phrases to show to a user.
+    /// Returns the totals of the file, such as the numbers of tensors and bytes, in two forms: the JSON document that `zten ls
+    /// --json` has for them, and phrases to show to a user.
     fn totals(&self) -> PyResult<(String, Vec<String>)> {
         let open = self.open()?;
         content::totals(&open).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Reads, decodes and verifies several components into `arrays`, each of the decoded length of its component. `places` has, for each
-    /// component, the ordinal of its object and its own ordinal in the object.
+    /// Reads, decodes and verifies several components into `arrays`, each of the decoded length of its component. `places` has,
+    /// for each component, the ordinal of its object and its own ordinal in the object.
     fn read(
         &self,
         py: Python<'_>,
@@ -354,8 +356,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| read::components(open, &places, buffers, cancel))
     }
 
-    /// Reads and validates all components of object `ordinal` into `arrays`, which has an array of the decoded length or `None` for each
-    /// component. Returns `bytes` for each component whose array is `None`, and `None` for the others.
+    /// Reads and validates all components of object `ordinal` into `arrays`, which has an array of the decoded length or `None`
+    /// for each component. Returns `bytes` for each component whose array is `None`, and `None` for the others.
     fn read_object<'py>(
         &self,
         py: Python<'py>,
@@ -372,8 +374,8 @@ impl Reader {
         Ok(grown.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
 
-    /// Reads a part of the dense object `ordinal` into `array`, the bytes of its elements. `ranges` has the start and end of the indices in
-    /// each of the first dimensions; the last dimensions, for which it has none, are read as a whole.
+    /// Reads a part of the dense object `ordinal` into `array`, the bytes of its elements. `ranges` has the start and end of the
+    /// indices in each of the first dimensions; the last dimensions, for which it has none, are read as a whole.
     fn read_slice(
         &self,
         py: Python<'_>,
@@ -385,7 +387,8 @@ impl Reader {
         let ranges: Vec<_> = ranges.into_iter().map(|(start, end)| start..end).collect();
         let open = self.open()?;
         let own = object(&open, ordinal)?;
-        // The number of bytes to read: those of the part if the file stores the elements as they are read, otherwise all of the component.
+        // The number of bytes to read: those of the part if the file stores the elements as they are read, otherwise all of the
+        // component.
         let bytes = match own.components().next() {
             Some(data) if is_direct(&data) => u64::try_from(buffer.len())?,
             _ => stored_of(&own),
@@ -406,11 +409,11 @@ impl Reader {
         part.map(|part| PyTuple::new(py, part.shape)).transpose()
     }
 
-    /// Reads the dense object `ordinal`, or the part of it that `index` selects, into new memory, and returns the bytes, the shape and the
-    /// dtype of the part. If `verify` is true, the digest of a whole object is compared; a part has no digest.
+    /// Reads the dense object `ordinal`, or the part of it that `index` selects, into new memory, and returns the bytes, the
+    /// shape and the dtype of the part. If `verify` is true, the digest of a whole object is compared; a part has no digest.
     ///
-    /// Returns `None` if the part is empty or larger than 1 MiB, the index is out of range or not supported, or the file does not store the
-    /// elements as they are read. Python then uses [`read`](Self::read) or [`read_slice`](Self::read_slice).
+    /// Returns `None` if the part is empty or larger than 1 MiB, the index is out of range or not supported, or the file does not
+    /// store the elements as they are read. Python then uses [`read`](Self::read) or [`read_slice`](Self::read_slice).
     ///
     /// All of this is one call because, for a small tensor, each call from Python takes longer than the read.
     #[pyo3(signature = (ordinal, index, verify))]
@@ -488,8 +491,8 @@ impl Reader {
         })
     }
 
-    /// Returns the name that listings show for object `ordinal` if it is a quantized tensor that the file stores as several tensors:
-    /// `MXFP4 [32]`. Returns `None` for any other object.
+    /// Returns the name that listings show for object `ordinal` if it is a quantized tensor that the file stores as several
+    /// tensors: `MXFP4 [32]`. Returns `None` for any other object.
     fn form(&self, ordinal: u32) -> PyResult<Option<String>> {
         let open = self.open()?;
         Ok(QuantizedForm::of(&object(&open, ordinal)?).map(|form| form.to_string()))
@@ -508,10 +511,10 @@ impl Reader {
         Ok(!groups.is_empty())
     }
 
-    /// Returns the parameters of the quantized object `ordinal` by their names: `convention`, `bits` and `group_size` of a tensor that is
-    /// stored as several tensors; `bits`, `group_size` and `packing` of a `quantized_group`; `bits`, `group_size` and `axis` of a
-    /// `zt.quant_group/1`; `axis` and `block_size` of a `zt.mx/1`; the ggml type, and the elements and bytes of a block, of a tensor of
-    /// GGUF. Returns `None` for any other object.
+    /// Returns the parameters of the quantized object `ordinal` by their names: `convention`, `bits` and `group_size` of a tensor
+    /// that is stored as several tensors; `bits`, `group_size` and `packing` of a `quantized_group`; `bits`, `group_size` and
+    /// `axis` of a `zt.quant_group/1`; `axis` and `block_size` of a `zt.mx/1`; the ggml type, and the elements and bytes of a
+    /// block, of a tensor of GGUF. Returns `None` for any other object.
     fn quantization<'py>(
         &self,
         py: Python<'py>,
@@ -565,8 +568,9 @@ fn object(open: &Open, ordinal: u32) -> PyResult<Tensor<'_>> {
     object.ok_or_else(|| PyIndexError::new_err("no such object in the file"))
 }
 
-/// Corrects `error`, which dequantizing returned: [`Misuse::Buffer`] and [`Misuse::Slice`] become [`Misuse::Quantization`]. Python makes
-/// the array from the shape of the object, so if the array does not fit, the components of the object do not fit its shape.
+/// Corrects `error`, which dequantizing returned: [`Misuse::Buffer`] and [`Misuse::Slice`] become [`Misuse::Quantization`].
+/// Python makes the array from the shape of the object, so if the array does not fit, the components of the object do not fit its
+/// shape.
 fn unfit(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Misuse(Misuse::Buffer | Misuse::Slice) => Misuse::Quantization.into(),
@@ -596,8 +600,8 @@ fn opaque_size(element: ElementType<'_>) -> Option<u64> {
 /// What [`Reader::part`] returns about the part of an array: its bytes, its shape and the name of its dtype.
 type PartBytes<'py> = (Bound<'py, PyByteArray>, Bound<'py, PyTuple>, &'static str);
 
-/// Returns whether a memory map of the file can show the elements of `component`: they are stored as they are read, aligned, and in the file
-/// itself and not in a shard.
+/// Returns whether a memory map of the file can show the elements of `component`: they are stored as they are read, aligned, and
+/// in the file itself and not in a shard.
 fn is_direct(component: &Component<'_>) -> bool {
     let size = component.element_size().unwrap_or(1);
     is_plain(component)
@@ -614,8 +618,8 @@ fn is_plain(component: &Component<'_>) -> bool {
         && component.storage_type() != Some(StorageType::Bool)
 }
 
-/// Returns the ordinal of the dense `object` with the ordinal of its component, the name of its dtype, and the size of an element in bytes.
-/// Returns `None` if the object is not dense, has an unknown dtype, or its elements are not stored as they are read.
+/// Returns the ordinal of the dense `object` with the ordinal of its component, the name of its dtype, and the size of an element
+/// in bytes. Returns `None` if the object is not dense, has an unknown dtype, or its elements are not stored as they are read.
 fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)> {
     let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
     let element = data.dtype();
@@ -624,8 +628,8 @@ fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)>
     is_known.then(|| Some((place, element.name(), data.element_size()?)))?
 }
 
-/// Returns whether the bytes of `component` can be compared with a digest: in the caller's list of digests, or with a digest or checksum
-/// in the file.
+/// Returns whether the bytes of `component` can be compared with a digest: in the caller's list of digests, or with a digest or
+/// checksum in the file.
 fn is_verifiable(open: &Open, component: &Component<'_>) -> bool {
     open.digests.is_some() || component.digest().is_some() || component.has_checksum()
 }

@@ -8,8 +8,9 @@ use zten_report::glob::Glob;
 
 use crate::source::Open;
 
-/// Selects the tensors of `files` whose names are one of `texts` or match one of them as a pattern. A text that is the name of a tensor
-/// is no pattern, because names of other programs have brackets. Returns the ordinals of each file, in the order of the file.
+/// Selects the tensors of `files` whose names are one of `texts` or match one of them as a pattern. A text that is the name of a
+/// tensor is no pattern, because names of other programs have brackets. Returns the ordinals of each file, in the order of the
+/// file.
 ///
 /// # Errors
 /// A `KeyError` if a text selects no tensor of any file.

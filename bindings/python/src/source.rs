@@ -39,7 +39,8 @@ pub(crate) enum OpenSource {
 }
 
 impl OpenSource {
-    /// Returns the blob if this is a blob of a store of downloaded models, which is hashed as it is read; `None` for any other source.
+    /// Returns the blob if this is a blob of a store of downloaded models, which is hashed as it is read; `None` for any other
+    /// source.
     pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
         match self {
             Self::Blob(file) => Some(file),
@@ -48,8 +49,8 @@ impl OpenSource {
     }
 }
 
-/// A Python object with `seek` and `read`. Only one thread at a time calls it, because a read at an offset is a call of `seek` followed by
-/// calls of `read`.
+/// A Python object with `seek` and `read`. Only one thread at a time calls it, because a read at an offset is a call of `seek`
+/// followed by calls of `read`.
 pub(crate) struct PythonFile {
     object: Py<PyAny>,
     turn: Mutex<()>,
@@ -69,8 +70,8 @@ impl Given {
         Self { source: Arc::new(source), length, name }
     }
 
-    /// Recognizes the format of the file by its first bytes and its name. Returns the recognized format, and a finding if the suffix of the
-    /// name is that of another format.
+    /// Recognizes the format of the file by its first bytes and its name. Returns the recognized format, and a finding if the
+    /// suffix of the name is that of another format.
     pub(crate) fn recognize(
         &self,
         cancel: &Cancel,
@@ -82,8 +83,8 @@ impl Given {
         Ok((recognized, misnamed))
     }
 
-    /// Converts `given`, the argument of a Python call, which is a path, `bytes`, or an object with `seek` and `read`. A file at a path is
-    /// opened, and the length of the file is determined, but nothing is read.
+    /// Converts `given`, the argument of a Python call, which is a path, `bytes`, or an object with `seek` and `read`. A file at
+    /// a path is opened, and the length of the file is determined, but nothing is read.
     ///
     /// # Errors
     /// A `TypeError` for any other object; the errors of opening the path, and of `seek`.
@@ -118,9 +119,9 @@ impl Given {
         opened.map_err(|failure| failure.at(py, path.as_deref()))
     }
 
-    /// Calls `work` with this file, without the interpreter's lock, and returns its result. `bytes` says how long `work` takes: as long as
-    /// reading this number of bytes. If a signal handler raises an exception meanwhile, it is raised at once. Only for a Python object it is
-    /// raised after `work` has returned, because the caller may then use the object.
+    /// Calls `work` with this file, without the interpreter's lock, and returns its result. `bytes` says how long `work` takes:
+    /// as long as reading this number of bytes. If a signal handler raises an exception meanwhile, it is raised at once. Only for
+    /// a Python object it is raised after `work` has returned, because the caller may then use the object.
     pub(crate) fn run<T: Send + 'static>(
         self,
         py: Python<'_>,
@@ -147,8 +148,8 @@ impl Given {
         Ok(Self::new(OpenSource::File(file), length, path.to_owned()))
     }
 
-    /// Returns this file as a source that is hashed as it is read, if its real path is that of a blob in a store of downloaded models, whose
-    /// name is its digest. Returns any other file unchanged.
+    /// Returns this file as a source that is hashed as it is read, if its real path is that of a blob in a store of downloaded
+    /// models, whose name is its digest. Returns any other file unchanged.
     pub(crate) fn hashed(self) -> Self {
         let Self { source, length, name } = self;
         let expected = match (&*source, stores::role_of(&name)) {
@@ -176,7 +177,8 @@ impl Given {
         (!self.name.as_os_str().is_empty()).then(|| shown(&self.name).into_owned())
     }
 
-    /// Opens the remote file at the URL `path`. This sends a request for the last bytes of the file, whose reply also has its length.
+    /// Opens the remote file at the URL `path`. This sends a request for the last bytes of the file, whose reply also has its
+    /// length.
     #[cfg(feature = "remote")]
     fn from_network(path: &Path) -> io::Result<Self> {
         use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteOptions};
@@ -201,8 +203,8 @@ impl Given {
     }
 }
 
-/// Returns how long opening the file at `path` takes, as the number of bytes for [`interrupt::run`]: 0 for a local file, and [`u64::MAX`]
-/// for a remote file, because a request over the network may take any time.
+/// Returns how long opening the file at `path` takes, as the number of bytes for [`interrupt::run`]: 0 for a local file, and
+/// [`u64::MAX`] for a remote file, because a request over the network may take any time.
 fn opening_effort(path: &Path) -> u64 {
     if is_remote(path) { u64::MAX } else { 0 }
 }
@@ -231,8 +233,8 @@ impl Open {
         Self::of_recognized(given, recognition, opening, cancel)
     }
 
-    /// Reads and validates the header of `given` as [`new`](Self::new) does. `recognition` is the format of the file, which has been
-    /// recognized before.
+    /// Reads and validates the header of `given` as [`new`](Self::new) does. `recognition` is the format of the file, which has
+    /// been recognized before.
     pub(crate) fn of_recognized(
         given: Given,
         recognition: Recognition,
@@ -290,8 +292,8 @@ impl Open {
         }
     }
 
-    /// Shows each group of tensors that together are a quantized tensor by a convention, such as codes and scales, as one tensor, as the
-    /// command does.
+    /// Shows each group of tensors that together are a quantized tensor by a convention, such as codes and scales, as one tensor,
+    /// as the command does.
     ///
     /// # Errors
     /// The error of reading the small tensors that hold the shapes of some groups.
@@ -318,8 +320,8 @@ impl Open {
         self.manifest().tensor_at(ordinal).ok_or(Misuse::NoTensor.into())
     }
 
-    /// Returns the component with this ordinal of its tensor and this ordinal in the tensor. Its bytes cannot be read before it is bound to
-    /// a source.
+    /// Returns the component with this ordinal of its tensor and this ordinal in the tensor. Its bytes cannot be read before it
+    /// is bound to a source.
     ///
     /// # Errors
     /// [`Misuse::NoTensor`] if the file has no such component.
@@ -343,8 +345,8 @@ impl Open {
         &self.archive.source().source
     }
 
-    /// Returns the source of the bytes if the file is a blob of a store of downloaded models, which is hashed as it is read; `None` for any
-    /// other file.
+    /// Returns the source of the bytes if the file is a blob of a store of downloaded models, which is hashed as it is read;
+    /// `None` for any other file.
     pub(crate) fn hashed(&self) -> Option<&Hashed<File>> {
         self.source().hashed()
     }
@@ -354,8 +356,8 @@ impl Open {
         Watched::new(self.source(), cancel)
     }
 
-    /// Returns whether only the digest of a whole shard verifies `component`: the component has no digest of its own, and its shard has
-    /// one.
+    /// Returns whether only the digest of a whole shard verifies `component`: the component has no digest of its own, and its
+    /// shard has one.
     pub(crate) fn is_compared(&self, component: &Component<'_>) -> bool {
         let mut shards = self.manifest().shards();
         let shard = shards.find(|shard| Some(shard.name()) == component.shard());
@@ -385,8 +387,8 @@ impl Open {
         if self.is_remote() { u64::MAX } else { bytes }
     }
 
-    /// Begins to fetch the byte ranges `ranges` of a remote file, or of its shard `shard`, in their order: they will be read next. Does
-    /// nothing for any other file.
+    /// Begins to fetch the byte ranges `ranges` of a remote file, or of its shard `shard`, in their order: they will be read
+    /// next. Does nothing for any other file.
     pub(crate) fn plan(
         &self,
         shard: Option<&str>,
@@ -409,8 +411,8 @@ impl Open {
         self.plan_runs(zten::shards::runs(components))
     }
 
-    /// Begins to fetch byte ranges of several remote files. `runs` has the ranges by the name of the shard; the name `None` means the file
-    /// itself. All other files stop fetching, and drop the bytes that they have fetched ahead.
+    /// Begins to fetch byte ranges of several remote files. `runs` has the ranges by the name of the shard; the name `None` means
+    /// the file itself. All other files stop fetching, and drop the bytes that they have fetched ahead.
     fn plan_runs<'s>(&'s self, mut runs: HashMap<Option<&'s str>, Runs>) -> io::Result<()> {
         self.source().plan(runs.remove(&None))?;
         for listed in &self.shards {
@@ -507,7 +509,8 @@ impl ReadAt for Watched {
 
 #[cfg(feature = "remote")]
 impl OpenSource {
-    /// Opens the shard or sibling file `want` of this remote file. Returns `None` if there is no such file, or this file is not remote.
+    /// Opens the shard or sibling file `want` of this remote file. Returns `None` if there is no such file, or this file is not
+    /// remote.
     fn find(&self, want: &Want) -> io::Result<Option<OpenedShard>> {
         let Self::Remote(file) = self else { return Ok(None) };
         let found = file.find(want).map_err(io::Error::from)?;
@@ -517,7 +520,8 @@ impl OpenSource {
         }))
     }
 
-    /// Begins to fetch the byte ranges `runs` of this remote file ahead; with `None`, stops fetching. Does nothing for any other source.
+    /// Begins to fetch the byte ranges `runs` of this remote file ahead; with `None`, stops fetching. Does nothing for any other
+    /// source.
     fn plan(&self, runs: Option<Runs>) -> io::Result<()> {
         let Self::Remote(file) = self else { return Ok(()) };
         if let Some(runs) = runs {
@@ -551,8 +555,8 @@ impl PythonFile {
     /// Fills `buffer` with bytes of the file from `offset` on, which the `seek` and `read` of the object return.
     ///
     /// # Errors
-    /// The exceptions of the object; [`io::ErrorKind::UnexpectedEof`] if the file is too short; a `ValueError` if `read` returns more bytes
-    /// than requested, or the call comes from the object itself.
+    /// The exceptions of the object; [`io::ErrorKind::UnexpectedEof`] if the file is too short; a `ValueError` if `read` returns
+    /// more bytes than requested, or the call comes from the object itself.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         interrupt::check_reentry()?;
         // The lock of the object is taken before the lock of the interpreter. In the other order, two threads could wait for

@@ -19,8 +19,8 @@ pub(crate) fn attributes<'py>(
     Ok(dictionary)
 }
 
-/// Converts the attribute value `item` to a Python value. It recurses at most 64 levels deep, because opening a file rejects values that
-/// nest deeper.
+/// Converts the attribute value `item` to a Python value. It recurses at most 64 levels deep, because opening a file rejects
+/// values that nest deeper.
 fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match item.value() {
         Value::Uint(number) => number.into_pyobject(py)?.into_any(),
@@ -73,9 +73,9 @@ fn map<'py>(py: Python<'py>, map: Map<'_>) -> PyResult<Bound<'py, PyAny>> {
     own(py, "Entries", (entries,))
 }
 
-/// Returns whether `key` may be a key of a Python dictionary: text, bytes, a number, a bool or null. An attacker cannot choose many of
-/// these with the same hash, because Python seeds the hashes of text and bytes, and few numbers share a hash. Of lists, tags and maps an
-/// attacker could make any number with the same hash, and a dictionary of these would take quadratic time.
+/// Returns whether `key` may be a key of a Python dictionary: text, bytes, a number, a bool or null. An attacker cannot choose
+/// many of these with the same hash, because Python seeds the hashes of text and bytes, and few numbers share a hash. Of lists,
+/// tags and maps an attacker could make any number with the same hash, and a dictionary of these would take quadratic time.
 fn is_hashed(key: &Value<'_>) -> bool {
     let is_text = matches!(key, Value::Text(_) | Value::Bytes(_) | Value::Null);
     let is_number = matches!(key, Value::Uint(_) | Value::Negative(_) | Value::Float(_));

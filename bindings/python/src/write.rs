@@ -40,8 +40,8 @@ use crate::output::{HASHED_PIECE, Output, PIECE, Pieces};
 use crate::read;
 use crate::source::Given;
 
-/// How to write a new zTensor file, as Python passes it: its generation, the kind of its digests, whether it is in the canonical form, and
-/// whether components with equal bytes are stored once.
+/// How to write a new zTensor file, as Python passes it: its generation, the kind of its digests, whether it is in the canonical
+/// form, and whether components with equal bytes are stored once.
 #[derive(FromPyObject)]
 pub(crate) struct FileForm(String, Option<String>, bool, bool);
 
@@ -90,8 +90,8 @@ pub(crate) fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
     level.map_err(|error| PyValueError::new_err(error.sentence().to_string()))
 }
 
-/// A component to write, as Python passes it: its role, the name of its storage dtype, the name of its dtype, its number of elements, its
-/// bytes, and whether an earlier component may have the same bytes, which are then stored once.
+/// A component to write, as Python passes it: its role, the name of its storage dtype, the name of its dtype, its number of
+/// elements, its bytes, and whether an earlier component may have the same bytes, which are then stored once.
 pub(crate) type ComponentArgs<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
 
 /// The Python class of a zTensor file that is being written. `_zten.pyi` has the signatures of its methods.
@@ -104,7 +104,8 @@ pub(crate) struct Writer {
     level: Option<Level>,
     /// Compares two roles by the order in which the components of an object are written.
     order: fn(&str, &str) -> Ordering,
-    /// True if components with equal bytes are stored once. The digest of a component is then computed before the component is written.
+    /// True if components with equal bytes are stored once. The digest of a component is then computed before the component is
+    /// written.
     shares: bool,
 }
 
@@ -121,8 +122,8 @@ impl From<zten::Writer<Output>> for Unfinished {
 }
 
 impl Writer {
-    /// Takes the unfinished file out of this writer, for one call. Until [`put_back`](Self::put_back) puts it back, all other calls fail,
-    /// because two threads cannot write one file at the same time.
+    /// Takes the unfinished file out of this writer, for one call. Until [`put_back`](Self::put_back) puts it back, all other
+    /// calls fail, because two threads cannot write one file at the same time.
     ///
     /// # Errors
     /// A `ValueError` if the writer is closed, or another thread uses it.
@@ -144,8 +145,8 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// Begins a file of the form `form` at `path`, or in memory if `path` is `None`. `zstd` is the level at which its components are
-    /// compressed; `None` does not compress.
+    /// Begins a file of the form `form` at `path`, or in memory if `path` is `None`. `zstd` is the level at which its components
+    /// are compressed; `None` does not compress.
     #[new]
     #[pyo3(signature = (path, form, zstd))]
     fn new(
@@ -269,8 +270,8 @@ impl Writer {
     }
 }
 
-/// Returns the SHA-256 of `bytes`. They are copied to `buffer` piece by piece before they are hashed, because another Python thread may
-/// change them. Fails if `cancel` is set.
+/// Returns the SHA-256 of `bytes`. They are copied to `buffer` piece by piece before they are hashed, because another Python
+/// thread may change them. Fails if `cancel` is set.
 fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32], Error> {
     let mut sum = Sha256::new();
     Pieces { buffer, size: PIECE, cancel }.copied(bytes, |copy| {
@@ -280,8 +281,8 @@ fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32
     Ok(sum.finalize().into())
 }
 
-/// Returns the element type with the storage dtype called `storage` and the name `element`, which may be a type that the library does not
-/// know.
+/// Returns the element type with the storage dtype called `storage` and the name `element`, which may be a type that the library
+/// does not know.
 ///
 /// # Errors
 /// A `ValueError` if there is no storage dtype called `storage`.
@@ -296,8 +297,8 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
     Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
 }
 
-/// The tensors of a file that is converted to another format. Each quantized object that was made of several tensors, such as codes and
-/// scales, is replaced by these tensors, because other formats cannot hold such an object.
+/// The tensors of a file that is converted to another format. Each quantized object that was made of several tensors, such as
+/// codes and scales, is replaced by these tensors, because other formats cannot hold such an object.
 struct Arrays<'a> {
     tensors: Tensors<'a>,
     /// The tensors that replace quantized objects. `None` if no object is replaced.
@@ -326,8 +327,8 @@ impl<'a> Arrays<'a> {
         Ok(Self { tensors, restored, source, verifier: verifier() })
     }
 
-    /// Returns the index of the object of the file that is written as array `at`. Returns `None` if array `at` replaces a quantized object
-    /// or a part of it.
+    /// Returns the index of the object of the file that is written as array `at`. Returns `None` if array `at` replaces a
+    /// quantized object or a part of it.
     fn object(&self, at: usize) -> Option<usize> {
         self.restored.as_ref().map_or(Some(at), |restored| restored.object(at))
     }
@@ -463,7 +464,8 @@ pub(crate) fn convert(
             copier.file(manifest, &files, &mut sink, &options)?;
             Ok(manifest.len().saturating_sub(joined))
         };
-        // Copying stops at the first unsupported object. The file may break a rule in a later object, which is more important to report.
+        // Copying stops at the first unsupported object. The file may break a rule in a later object, which is more important to
+        // report.
         let count = copy().map_err(|error: Error| match error.kind() {
             ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
             _ => error,

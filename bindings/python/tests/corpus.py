@@ -90,9 +90,9 @@ def accepted() -> list[Path]:
 
 
 def others(folder: str) -> list[Path]:
-    """Returns the paths of the files of all formats but zTensor in the folders named ``folder``, which is ``accept`` or ``reject``. Files
-    in ``reject`` that only belong to another file there, such as the shards of an index, are left out, because they may be valid: their
-    names have no rule, or a number above 1."""
+    """Returns the paths of the files of all formats but zTensor in the folders named ``folder``, which is ``accept`` or
+    ``reject``. Files in ``reject`` that only belong to another file there, such as the shards of an index, are left out, because
+    they may be valid: their names have no rule, or a number above 1."""
     files = sorted((CORPUS / "other").glob(f"*/{folder}/*"))
     if folder == "accept":
         return files

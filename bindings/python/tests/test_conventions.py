@@ -20,14 +20,14 @@ MXFP4 = FOLDER / "mxfp4.safetensors"
 
 
 def wanted(case: str) -> Any:
-    """Returns the dequantized values of the file ``case``, as the package that defines its convention computed them: ``float32``, in one
-    dimension."""
+    """Returns the dequantized values of the file ``case``, as the package that defines its convention computed them: ``float32``,
+    in one dimension."""
     return np.fromfile(FOLDER / f"{case}.f32", "<f4")
 
 
 def same(one: Any, other: Any, what: str) -> None:
-    """Checks that the arrays ``one`` and ``other`` are both ``float32`` and equal bit by bit, including NaNs. ``what`` names the case
-    in a failure."""
+    """Checks that the arrays ``one`` and ``other`` are both ``float32`` and equal bit by bit, including NaNs. ``what`` names the
+    case in a failure."""
     assert one.shape == other.shape and one.dtype == other.dtype == np.float32, what
     np.testing.assert_array_equal(np.ascontiguousarray(one).view(np.uint32), np.ascontiguousarray(other).view(np.uint32), what)
 

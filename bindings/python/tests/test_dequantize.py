@@ -23,8 +23,8 @@ INDICES: list[Any] = [
 
 
 def quantized() -> list[tuple[str, bytes | Path, str, dict[str, Any]]]:
-    """Returns a tuple for each quantized tensor of the corpus: a label for failures, the path of the file, the name of the tensor, and
-    the options with which :func:`zten.open` opens the file."""
+    """Returns a tuple for each quantized tensor of the corpus: a label for failures, the path of the file, the name of the
+    tensor, and the options with which :func:`zten.open` opens the file."""
     found: list[tuple[str, bytes | Path, str, dict[str, Any]]] = []
     for folder in ("accept/1.2.3", "quantized", "v2/accept", "other/gguf/accept"):
         for path in sorted((corpus.CORPUS / folder).glob("*.*")):
@@ -46,8 +46,8 @@ def _is_quantized(tensor: zten.Tensor) -> bool:
 
 
 def model(path: Path, shape: tuple[int, ...] = (3, 40, 512), kind: Any = None) -> Any:
-    """Writes a GGUF file at ``path`` with the quantized tensor ``w`` of ``shape`` and the type ``kind`` (Q8_0 by default), and returns
-    the dequantized values of the tensor, which the package ``gguf`` computes."""
+    """Writes a GGUF file at ``path`` with the quantized tensor ``w`` of ``shape`` and the type ``kind`` (Q8_0 by default), and
+    returns the dequantized values of the tensor, which the package ``gguf`` computes."""
     kind = gguf.GGMLQuantizationType.Q8_0 if kind is None else kind
     values = np.random.default_rng(0).standard_normal(shape, np.float32)
     blocks = gguf.quants.quantize(values, kind)
@@ -73,8 +73,9 @@ class Counted(io.BytesIO):
 
 
 def test_parts_are_those_of_the_whole() -> None:
-    """Dequantizing a part of a tensor gives the values that the same part of the whole dequantized tensor has, for every quantized tensor
-    of the corpus: ``quantized_group``, layouts of generation 2 and blocks of GGUF, uncompressed and compressed."""
+    """Dequantizing a part of a tensor gives the values that the same part of the whole dequantized tensor has, for every
+    quantized tensor of the corpus: ``quantized_group``, layouts of generation 2 and blocks of GGUF, uncompressed and
+    compressed."""
     files = quantized()
     layouts = set()
     for label, source, name, how in files:
@@ -137,8 +138,8 @@ def test_only_the_blocks_of_the_rows_are_read(tmp_path: Path) -> None:
 
 
 def test_compressed_components_are_decoded_a_few_times(tmp_path: Path) -> None:
-    """Dequantizing a part of a compressed tensor reads its components at most 17 times, whatever the number of rows: each native call
-    decodes a component of generation 1.x from its beginning."""
+    """Dequantizing a part of a compressed tensor reads its components at most 17 times, whatever the number of rows: each native
+    call decodes a component of generation 1.x from its beginning."""
     rows, columns = 4096, 1024
     rng = np.random.default_rng(2)
     words = rng.integers(-(2**31), 2**31, rows * columns // 8, np.int32)

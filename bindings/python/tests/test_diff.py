@@ -120,8 +120,8 @@ def test_some_tensors_are_compared(old: Path, tmp_path: Path) -> None:
 
 
 def test_a_name_with_brackets_is_a_name(tmp_path: Path) -> None:
-    """A text with brackets selects the tensor of this name, as programs that use JAX name tensors. Only a text that is the name of no
-    tensor is a pattern."""
+    """A text with brackets selects the tensor of this name, as programs that use JAX name tensors. Only a text that is the name
+    of no tensor is a pattern."""
     names = ["['params']['w']", "w[0]", "w0", "*"]
     one = saved({name: np.full(2, number) for number, name in enumerate(names)}, tmp_path / "one.safetensors")
     other = saved({name: np.full(2, 9) for name in names}, tmp_path / "other.zt")

@@ -41,8 +41,8 @@ linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /pr
 
 @linux
 def test_a_map_takes_a_descriptor_of_its_own() -> None:
-    """Each call of ``descriptor`` returns a duplicate that the caller closes, so a memory map shows the validated file even if the number of
-    the file's own descriptor is used for another file."""
+    """Each call of ``descriptor`` returns a duplicate that the caller closes, so a memory map shows the validated file even if
+    the number of the file's own descriptor is used for another file."""
     with zten.open(DENSE, map=True) as file:
         before = len(os.listdir("/proc/self/fd"))
         own, another = file._reader.descriptor(), file._reader.descriptor()
@@ -200,7 +200,8 @@ def test_threads_read_one_file(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the path of a zTensor file with 12 tensors of 64 MiB of zeros each, so that reading it takes long enough to interrupt."""
+    """Returns the path of a zTensor file with 12 tensors of 64 MiB of zeros each, so that reading it takes long enough to
+    interrupt."""
     path = tmp_path_factory.mktemp("large") / "large.zt"
     with zten.create(path) as writer:
         zeros = np.zeros(1 << 26, np.uint8)
@@ -282,8 +283,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("call", ["check", "open"])
 def test_an_interrupt_does_not_wait_for_a_large_header(call: str, tmp_path: Path) -> None:
-    """A call that parses a large header raises :class:`KeyboardInterrupt` at once. Parsing a pickle of 32 MiB takes long and does not read
-    the file, so no read could notice the interrupt."""
+    """A call that parses a large header raises :class:`KeyboardInterrupt` at once. Parsing a pickle of 32 MiB takes long and does
+    not read the file, so no read could notice the interrupt."""
     path = tmp_path / "large.pt"
     items = b"K\x01" * (16 << 20)
     with zipfile.ZipFile(path, "w") as archive:

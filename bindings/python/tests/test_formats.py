@@ -27,8 +27,8 @@ WAYS: list[dict[str, Any]] = [{}, {"map": True}, {"verify": False}, {"map": True
 
 
 def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
-    """Returns the reports that ``zten check --json`` with ``options`` prints about the files ``paths``, in the order of ``paths``, with the
-    keys of a report of the package."""
+    """Returns the reports that ``zten check --json`` with ``options`` prints about the files ``paths``, in the order of
+    ``paths``, with the keys of a report of the package."""
     lines = subprocess.run(
         [str(ZTEN), "check", "--json", *options, "--", *map(str, paths)],
         capture_output=True, text=True, check=False,
@@ -84,8 +84,8 @@ OF_MEANING = {
 def test_what_is_rejected_raises_its_rule() -> None:
     for path in REJECTED:
         report = zten.check(path)
-        # A pickled object next to the arrays of an `.npz` file, and a program in an archive of PyTorch, are reported by a check, but do not
-        # keep the arrays from being read.
+        # A pickled object next to the arrays of an `.npz` file, and a program in an archive of PyTorch, are reported by a check,
+        # but do not keep the arrays from being read.
         is_beside = report.rule == "torch-script" or report.rule == "format-pickle" and path.suffix == ".npz"
         if report.rule in OF_MEANING or is_beside:
             assert report.verdict == ("unsupported" if is_beside else "invalid"), path
@@ -162,7 +162,8 @@ def equal(one: Any, other: Any, of: object) -> None:
 
 
 def holds(path: Path, arrays: dict[str, Any]) -> None:
-    """Checks that the file at ``path`` is valid, and that every way of reading it gives ``arrays``, the expected arrays by their names."""
+    """Checks that the file at ``path`` is valid, and that every way of reading it gives ``arrays``, the expected arrays by their
+    names."""
     assert zten.check(path), zten.check(path)
     for how in WAYS:
         loaded = zten.numpy.load_file(path, **how)
@@ -253,7 +254,8 @@ def test_a_checksum_of_npz_is_compared_as_a_digest_is(tmp_path: Path) -> None:
                 with pytest.raises(zten.Invalid) as raised:
                     read()
                 assert raised.value.rule == "zip-crc"
-        # Only "w" can be read without comparing its checksum: "c" is in column-major order, and is always read and verified as a whole.
+        # Only "w" can be read without comparing its checksum: "c" is in column-major order, and is always read and verified as a
+        # whole.
         assert file["w"].numpy(verify=False).sum() == 1
         assert file["w"][2:].numpy().sum() == 0
 
@@ -297,8 +299,8 @@ def test_tensors_of_safetensors(tmp_path: Path) -> None:
 
 
 def sharded(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Writes the tensors ``TENSORS`` to two safetensors files in ``folder``, with an index. Returns the path of the index, and the tensors in
-    the order in which :func:`zten.open` lists them."""
+    """Writes the tensors ``TENSORS`` to two safetensors files in ``folder``, with an index. Returns the path of the index, and
+    the tensors in the order in which :func:`zten.open` lists them."""
     parts = {"one.safetensors": ["a", "b", "c"], "two.safetensors": ["d", "e", "f", "g"]}
     for part, names in parts.items():
         safetensors.numpy.save_file({name: TENSORS[name] for name in names}, folder / part)

@@ -175,7 +175,8 @@ def test_what_is_handed_out_of_a_shard_is_what_was_verified(tmp_path: Path) -> N
 
 
 def test_a_file_is_invalid_to_every_function(tmp_path: Path) -> None:
-    """A file that both breaks a rule and has an unsupported feature is invalid, and not unsupported, to every function that reads it."""
+    """A file that both breaks a rule and has an unsupported feature is invalid, and not unsupported, to every function that reads
+    it."""
     for root in corpus.sharded():
         if root.rule in ("-", "limit-shards"):
             continue
@@ -213,8 +214,8 @@ def test_content_of_the_corpus_is_what_the_library_decodes() -> None:
                         if tensor.format == "dense":
                             decoded = tensor.numpy(verify=False).tobytes()
                         else:
-                            # A component with an unsupported digest can be read only if it is of a dense tensor. For any other, the stored
-                            # bytes of the file are hashed.
+                            # A component with an unsupported digest can be read only if it is of a dense tensor. For any other,
+                            # the stored bytes of the file are hashed.
                             assert component.encoding == "raw", path
                             decoded = path.read_bytes()[component.offset:component.offset + component.stored]
                     content.update(len(decoded).to_bytes(8, "little"))

@@ -64,8 +64,8 @@ ARRAYS: dict[str, Any] = {
 
 def equal(ours: Any, theirs: Any, what: object) -> None:
     assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), what
-    # `array_equal` takes NaN and NaT for different from themselves, so equal bytes suffice. Equal elements suffice too, because NumPy does
-    # not copy the padding of records.
+    # `array_equal` takes NaN and NaT for different from themselves, so equal bytes suffice. Equal elements suffice too, because
+    # NumPy does not copy the padding of records.
     same = ours.tobytes() == theirs.tobytes() or np.array_equal(ours, theirs)
     assert repr(ours.dtype) == repr(theirs.dtype) and same, what
 
@@ -217,7 +217,8 @@ def test_a_header_of_python_2() -> None:
         npy("[('\\\\x', '<U1')]", "(1,)", bytes(4)),
         npy("[('a', " * 1000 + "'<U1'" + ")]" * 1000, "(1,)", bytes(4)),
         npy("[('a', " * 90 + "'<U1'" + ")]" * 90, "(1,)", bytes(4)),
-        # NumPy has the dtypes, but no arrays of these shapes: they have too many dimensions, or more elements than NumPy can address.
+        # NumPy has the dtypes, but no arrays of these shapes: they have too many dimensions, or more elements than NumPy can
+        # address.
         npy("'|V0'", "(9223372036854775807,)"),
         npy("'|V0'", "(4294967296, 4294967296)"),
         npy("'<U0'", f"({'1, ' * 64})"),
@@ -269,8 +270,8 @@ def test_torch_has_no_opaque_dtypes(tmp_path: Path) -> None:
 
 
 def test_states_of_the_corpus() -> None:
-    """In all files of the corpus that can be opened, reading an unread tensor raises an error with the rule that is its reason, and the
-    bytes of an opaque tensor can be read."""
+    """In all files of the corpus that can be opened, reading an unread tensor raises an error with the rule that is its reason,
+    and the bytes of an opaque tensor can be read."""
     seen = set()
     for path in [*corpus.others("accept"), *corpus.others("reject"), *sorted((corpus.CORPUS / "accept").rglob("*.zt"))]:
         try:

@@ -28,8 +28,8 @@ NUMPY_OWN = {name for name in DTYPES if name not in _types.SMALL_FLOATS}
 
 
 def elements(dtype: str, count: int, seed: int) -> Any:
-    """Returns an array of ``count`` elements of the dtype that zTensor calls ``dtype``. ``seed`` decides the random bits of the elements,
-    which are valid for the dtype."""
+    """Returns an array of ``count`` elements of the dtype that zTensor calls ``dtype``. ``seed`` decides the random bits of the
+    elements, which are valid for the dtype."""
     own = _types.numpy_dtype(dtype)
     content = np.random.default_rng(seed).integers(0, 256, count * own.itemsize, np.uint8)
     if dtype in ("bool", "f4_e2m1"):
@@ -46,8 +46,8 @@ def stepped(array: Any, share: float, seed: int) -> Any:
 
 
 def pair(share: float = 0.02, dtypes: list[str] = DTYPES, count: int = 7000) -> tuple[Arrays, Arrays]:
-    """Returns an old and a new model: a tensor of ``count`` elements for each of ``dtypes``, in which each byte has changed with the
-    probability ``share``, and three tensors that have not changed."""
+    """Returns an old and a new model: a tensor of ``count`` elements for each of ``dtypes``, in which each byte has changed with
+    the probability ``share``, and three tensors that have not changed."""
     old = {dtype: elements(dtype, count, at).reshape(7, 100, -1) for at, dtype in enumerate(dtypes)}
     new = {dtype: stepped(array, share, at) for at, (dtype, array) in enumerate(old.items())}
     for model in (old, new):

@@ -19,8 +19,8 @@ ARRAYS: dict[str, Any] = {"w": np.arange(60, dtype=np.float32).reshape(6, 10), "
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes a new folder with the model ``models/m.zt`` the home folder of the process, and returns it. The current folder is a different
-    one."""
+    """Makes a new folder with the model ``models/m.zt`` the home folder of the process, and returns it. The current folder is a
+    different one."""
     home = tmp_path / "home of user"
     (home / "models").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
@@ -162,8 +162,8 @@ def test_a_compressed_file_of_fsspec_is_decompressed(home: Path) -> None:
 
 
 def test_what_is_opened_is_closed(bucket: tuple[Any, str]) -> None:
-    """The package closes the files of fsspec that it has opened itself, even after an error, and leaves files open that the caller has
-    opened."""
+    """The package closes the files of fsspec that it has opened itself, even after an error, and leaves files open that the
+    caller has opened."""
     fs, _ = bucket
     opened: list[Any] = []
 

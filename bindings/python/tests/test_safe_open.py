@@ -69,8 +69,8 @@ def test_an_index_means_what_it_means_to_numpy(index: Any, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<i2", ">u8", "?", "u1"])
 def test_columns_of_many_rows_are_those_of_numpy(dtype: str, tmp_path: Path) -> None:
-    """Slices of arrays with many rows have the elements that NumPy returns for the same index, whether the pieces of the rows are close
-    enough to be read together or are read one by one."""
+    """Slices of arrays with many rows have the elements that NumPy returns for the same index, whether the pieces of the rows are
+    close enough to be read together or are read one by one."""
     rng = np.random.default_rng(0)
     for shape in ((901, 21), (5, 203, 7), (1, 901, 3, 4), (41, 3001), (7, 3, 2500)):
         array = rng.integers(0, 2 if dtype == "?" else 100, shape).astype(dtype)

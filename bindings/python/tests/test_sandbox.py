@@ -105,8 +105,8 @@ def children(parent: int) -> list[int]:
 
 
 def wait_for_worker() -> tuple[int, int]:
-    """Waits until a command that this process has started has a confined worker that is reading a large file. Returns the id of the command's
-    process and that of the worker."""
+    """Waits until a command that this process has started has a confined worker that is reading a large file. Returns the id of
+    the command's process and that of the worker."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         for command in children(os.getpid()):
@@ -116,7 +116,8 @@ def wait_for_worker() -> tuple[int, int]:
                     fields = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
                 except OSError:
                     continue
-                # A worker that has used a fifth of a second of processor time is reading the large file: small files take a hundredth.
+                # A worker that has used a fifth of a second of processor time is reading the large file: small files take a
+                # hundredth.
                 is_reading = int(fields[11]) + int(fields[12]) >= os.sysconf("SC_CLK_TCK") / 5
                 if is_reading and "Seccomp:\t2" in status and "NoNewPrivs:\t1" in status:
                     return command, worker
@@ -126,8 +127,8 @@ def wait_for_worker() -> tuple[int, int]:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """Returns the path of a valid safetensors file with 64 GiB of bools, which takes long to check. The data is a hole of the file, so it
-    takes no space on the disk."""
+    """Returns the path of a valid safetensors file with 64 GiB of bools, which takes long to check. The data is a hole of the
+    file, so it takes no space on the disk."""
     size = 64 << 30
     header = b'{"x":{"dtype":"BOOL","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
     path = tmp_path / "large.safetensors"

@@ -280,8 +280,8 @@ def test_a_dtype_that_changes_after_it_was_declared_is_an_error(tmp_path: Path) 
 
 @pytest.mark.parametrize("suffix", ["zt", "safetensors", "npz"])
 def test_large_arrays_come_back(tmp_path: Path, suffix: str) -> None:
-    """Arrays that are larger than the pieces in which they are written have the same elements when they are read again, with each kind of
-    digest and in each format."""
+    """Arrays that are larger than the pieces in which they are written have the same elements when they are read again, with each
+    kind of digest and in each format."""
     noise = np.random.default_rng(0).integers(0, 2, (17 << 20) + 5, np.uint8)
     arrays = {"plain": noise, "truth": noise[:1 << 20].astype(np.bool_), "every": noise[: 3 << 20 : 3], "small": noise[:9]}
     path = tmp_path / f"w.{suffix}"

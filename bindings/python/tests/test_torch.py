@@ -186,8 +186,8 @@ def test_checkpoints_are_loaded_as_pytorch_loads_them(tmp_path: Path) -> None:
 
 
 def test_a_file_is_mapped_if_nothing_has_to_be_verified(tmp_path: Path) -> None:
-    """``load_file`` maps a file unless it has something to verify, and ``map`` and ``verify`` change that. A mapped tensor shows bytes that
-    are written to the file later; a tensor that was read into memory does not."""
+    """``load_file`` maps a file unless it has something to verify, and ``map`` and ``verify`` change that. A mapped tensor shows
+    bytes that are written to the file later; a tensor that was read into memory does not."""
     tensors = {"a": torch.arange(5000, dtype=torch.float32), "b": torch.ones(3, 4, dtype=torch.bfloat16), "t": torch.tensor([True])}
     safe, plain, summed, old = (tmp_path / name for name in ("w.safetensors", "plain.zt", "summed.zt", "w.pt"))
     zten.torch.save_file(tensors, safe)

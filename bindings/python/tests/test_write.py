@@ -158,8 +158,8 @@ def test_attributes(tmp_path: Path) -> None:
 
 def test_keys_that_are_no_text_or_number_are_not_hashed() -> None:
     def nested(bits: int) -> Any:
-        """Returns ten nested tags, whose numbers are 0 or 2**61 - 1 by the bits of ``bits``. All of them have the same hash, because Python
-        reduces numbers modulo 2**61 - 1 to hash them."""
+        """Returns ten nested tags, whose numbers are 0 or 2**61 - 1 by the bits of ``bits``. All of them have the same hash,
+        because Python reduces numbers modulo 2**61 - 1 to hash them."""
         value: Any = 0
         for bit in range(10):
             value = zten.Tag((2**61 - 1) * (bits >> bit & 1), value)
@@ -353,8 +353,8 @@ def test_the_digest_of_a_changing_array_is_that_of_what_is_written(tmp_path: Pat
             try:
                 zten.numpy.save_file(tensors, path, **how)
             except ValueError as error:
-                # The canonical form of generation 2 stores equal arrays once. Their bytes are read twice, to hash and to write them, so
-                # a change between the two reads is detected.
+                # The canonical form of generation 2 stores equal arrays once. Their bytes are read twice, to hash and to write
+                # them, so a change between the two reads is detected.
                 assert how == {"generation": "2", "canonical": True}
                 assert "changed while they were written" in str(error) and not path.exists()
                 continue

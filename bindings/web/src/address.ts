@@ -1,6 +1,6 @@
-/** The addresses from which the page reads files. */
+/** Checks the addresses that users type, from which the page reads files. */
 
-/** An address from which a file may be read. */
+/** An address from which the page may read a file: its URL, and its form for display. */
 export class Address {
   private constructor(readonly url: string, readonly shown: string) {}
 

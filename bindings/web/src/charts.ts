@@ -6,7 +6,10 @@ import type { Picture, Statistics } from './protocol.ts'
 const SVG = 'http://www.w3.org/2000/svg'
 const BARS = 64
 
-/** Draws a histogram as bars, with the smallest and the largest element below, and the count of the highest bar. */
+/**
+ * Returns an element that shows the histogram of `said` as bars, with the smallest and the largest element below and the count of
+ * the highest bar; null if there is no histogram.
+ */
 export const histogram = (said: Statistics): HTMLElement | null => {
   if (!said.histogram) return null
   const { width, start, counts } = said.histogram
@@ -42,7 +45,7 @@ export const histogram = (said: Statistics): HTMLElement | null => {
   return figure
 }
 
-/** Colors from dark to light, each brighter than the previous one. */
+/** The colors of a heat map from the lowest to the highest number, each brighter than the one before. */
 const RAMP = ['#1b1044', '#46177a', '#7a2382', '#ad3475', '#db5a5a', '#f58d4d', '#fdc46a', '#fcf6c4']
 const UNIQUE = { nan: [120, 120, 120], low: [30, 110, 220], high: [200, 30, 30] } as const
 
@@ -55,7 +58,10 @@ const ramp = (at: number): readonly number[] => {
 const parse = (color = '#000000'): number[] =>
   [1, 3, 5].map(at => Number.parseInt(color.slice(at, at + 2), 16))
 
-/** Draws a grid on a canvas: a heat map, or the number of entries in each cell. */
+/**
+ * Returns an element with a canvas on which `numbers`, the grid of `picture`, are drawn: a heat map of elements, or of the
+ * numbers of entries in each cell.
+ */
 export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
   const { width, height, counted } = picture
   const finite = numbers.filter(Number.isFinite)

@@ -4,13 +4,13 @@ import type { Chosen } from '../../js/src/models.ts'
 /** The largest number of files that are taken from a folder. */
 const MOST = 10_000
 
-/** Returns the files of an `<input>`. */
+/** Returns `files`, those of an `<input>`, with their paths, up to the largest number. */
 export const picked = (files: Iterable<File>): Chosen[] =>
   [...files].slice(0, MOST).map(file => ({ path: file.webkitRelativePath || file.name, file }))
 
 /** Returns the files that were dropped, and the files in dropped folders, which are listed step by step. */
 export const dropped = async (data: DataTransfer): Promise<Chosen[]> => {
-  // The browser empties both lists when the event is over.
+  // The browser empties `files` and `items` as soon as the event handler waits, so both are copied first.
   const files = [...data.files]
   const entries = [...data.items].map(item => item.webkitGetAsEntry())
   if (!entries.some(entry => entry?.isDirectory)) return picked(files)
@@ -25,7 +25,7 @@ export const dropped = async (data: DataTransfer): Promise<Chosen[]> => {
     }
     const reader = (entry as FileSystemDirectoryEntry).createReader()
     for (;;) {
-      // Each call of the reader returns only a part of the folder.
+      // Each call of `readEntries` returns only some of the entries of a folder, and none after the last ones.
       const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
       if (some.length === 0) break
       pending.push(...some)

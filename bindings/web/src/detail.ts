@@ -10,7 +10,10 @@ import { entries, values } from './values.ts'
 /** The size in bytes up to which content is read without a click of the user. */
 export const AT_ONCE = 8 << 20
 
-/** Does work on `bytes` bytes (null if unknown) with a progress bar and a button to stop. Returns undefined if it was stopped. */
+/**
+ * Runs a task that reads `bytes` bytes (null if unknown), and shows a progress bar with the label `what` and a button to stop it.
+ * Resolves to the result of the task, or to `undefined` if it was stopped.
+ */
 export type Run = <T>(
   what: string,
   bytes: number | null,
@@ -21,7 +24,7 @@ export type Run = <T>(
 interface Page {
   run: Run
   onProblem(problem: Problem): void
-  /** Returns to the list. */
+  /** Called when the user leaves the view of the object for the list of objects. */
   onBack(): void
 }
 
@@ -63,7 +66,7 @@ export class Detail {
     this.box.hidden = false
     this.box.querySelector('button')?.classList.add('back')
     heading.focus({ preventScroll: true })
-    // In a wide window the view is next to the list, and is visible already.
+    // In a wide window the view of the object is next to the list, so the page is scrolled only if its top is not visible.
     const beside = matchMedia('(min-width: 1100px)').matches
     this.box.scrollIntoView({ block: beside ? 'nearest' : 'start' })
     if (beside && this.box.getBoundingClientRect().top < 0) this.box.scrollIntoView({ block: 'start' })
@@ -84,8 +87,8 @@ export class Detail {
     const computed = QUANTIZED.includes(layout) || blocks
     const packed = data.dtype === 'f4_e2m1'
     if (!dense && !sparse && !computed) return
-    // Elements of uncompressed dense tensors, GGUF blocks and rows of groups have known offsets, so only the bytes of the shown elements
-    // are read. The values of all other tensors require reading the components from the beginning.
+    // Elements of uncompressed dense tensors, GGUF blocks and rows of groups have known offsets, so only the bytes of the shown
+    // elements are read. The values of all other tensors require reading the components from the beginning.
     const sought = data.encoding === 'raw' && (dense && !packed || blocks)
     const bytes = sought ? 0 : weight(components)
     const note = make('div')
@@ -191,16 +194,22 @@ export class Detail {
 /** The layouts whose values are computed from codes and scales, besides the blocks of GGUF. */
 const QUANTIZED = ['quantized_group', 'zt.quant_group/1', 'zt.mx/1']
 
-/** Returns the text as a sentence with a capital letter, and with an ellipsis in place of each number. */
+/**
+ * Returns `text`, the message of a rule, with a capital letter, and with an ellipsis for each `{}`, which stands for a number in
+ * the file.
+ */
 const sentence = (text: string): string => `${text[0]?.toUpperCase() ?? ''}${text.slice(1).replaceAll('{}', '…')}`
 
-/** Returns whether the elements of a component are packed codes or blocks of codes. */
+/** Returns whether the elements of a component are words or blocks of packed codes, whose numbers mean nothing by themselves. */
 const isPacked = ({ layout }: Listed, { role, dtype }: Component): boolean =>
   ['packed_weight', 'blocks', 'qweight', 'qzeros'].includes(role) ||
   (layout.startsWith('quant.') && role === 'data' && ['u8', 'u32', 'i32'].includes(dtype)) || (role === 'data' && (layout.startsWith('gguf.') ||
     (layout === 'zt.quant_group/1' && dtype === 'u8')))
 
-/** Returns the number of bytes that reading the components takes: the larger of the stored and the decoded bytes. */
+/**
+ * Returns the number of bytes that reading `components` takes: for each, the stored or the decoded bytes, whichever are more. If
+ * the decoded length is unknown, it is taken for four times the stored length.
+ */
 const weight = (components: Component[]): number =>
   components.reduce((sum, { length, decoded_length: decoded }) => sum + Math.max(length, decoded ?? length * 4), 0)
 
@@ -228,7 +237,7 @@ const exact = (number: number | null): [string, number?] => number === null ? ['
 const table = (said: Statistics): (HTMLElement | null)[] => {
   const { count, zeros, nan, infinities, mean, deviation } = said.statistics
   const of = said.magnitude ? ' (of magnitudes)' : ''
-  // The title of a cell has all digits if the cell shows fewer.
+  // If a cell does not show all digits of a number, its title has them.
   const rows: [string, string, number?][] = [
     ['elements', grouped(count)],
     [`min${of}`, said.min ?? '–'], [`max${of}`, said.max ?? '–'], [`mean${of}`, ...exact(mean)],
@@ -242,7 +251,10 @@ const table = (said: Statistics): (HTMLElement | null)[] => {
   return [make('table', {}, make('caption', {}, 'Statistics'), body), histogram(said)]
 }
 
-/** Saves a file under a name that is safe on every file system. */
+/**
+ * Offers `data` to the user for saving, under a name made from those of the component and the object that every file system
+ * accepts.
+ */
 const download = (data: Blob, role: string, object: string): void => {
   const name = `${object}${role === 'data' ? '' : `.${role}`}`.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_')
   const url = URL.createObjectURL(data)

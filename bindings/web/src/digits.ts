@@ -1,9 +1,9 @@
-/** Unpacks bytes from text: 5 digits of base 85 for each 4 bytes, where Base64 takes 5.3 digits. */
+/** Decodes bytes from text in base 85, which takes 5 digits for each 4 bytes. Base64 would take 5.3 digits. */
 
-/** The digits, which `bundle.mjs` defines. */
+/** The 85 digits in the order of their values. `bundle.mjs` defines them. */
 declare const DIGITS: string
 
-/** Returns the bytes in `text`: the number of bytes comes before the first colon, and the digits come after it. */
+/** Decodes `text`, in which the number of bytes comes before the first colon and the digits after it, and returns the bytes. */
 export const unpack85 = (text: string): Uint8Array<ArrayBuffer> => {
   const values = new Uint8Array(128);
   [...DIGITS].forEach((digit, value) => { values[digit.charCodeAt(0)] = value })

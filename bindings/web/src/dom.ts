@@ -16,14 +16,20 @@ export const make = <K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** Replaces the children of an element. */
+/** Replaces the children of `element` by `children`. Children that are false, null, undefined or empty text are left out. */
 export const fill = (element: Element, ...children: Child[]): void =>
   element.replaceChildren(...children.filter((child): child is Node | string => !!child))
 
-/** Shows a text from the file. The guest has escaped it, and `bdi` keeps it from reversing the text around it. */
+/**
+ * Returns an element that shows `text`, a text from the file in which the module has escaped control and invisible characters.
+ * The element `bdi` keeps the text from reversing the text around it.
+ */
 export const spelled = (text: string): HTMLElement => make('bdi', { class: 'spelled' }, text || '""')
 
-/** Converts a sentence to nodes: text in backticks becomes code. Adds a period if the sentence has no end. */
+/**
+ * Converts a sentence to nodes: text in backticks becomes a `code` element. Adds a period if the sentence does not end with a
+ * mark.
+ */
 export const prose = (text: string): Child[] => [
   ...text.split('`').map((part, at) => at % 2 === 1 ? make('code', {}, part) : part),
   /[.!?…]$/.test(text) ? '' : '.',

@@ -1,4 +1,4 @@
-/** Reads files of this machine, synchronously. */
+/** The way in which a worker opens files of this machine, which it reads synchronously. */
 import { Instance, pathsOf } from '../../js/src/instance.ts'
 import type { Model } from '../../js/src/models.ts'
 import { ofBlob, ofSource } from '../../js/src/sources.ts'

@@ -9,10 +9,10 @@ import { headingOf } from './verdict.ts'
 
 const SIGNS: Record<string, [string, string]> = { bad: ['✗', 'bad'] }
 
-/** A file in the list. */
+/** A line of the list of files: the model that it opens, and its elements. */
 interface Item {
   candidate: Candidate
-  /** The line of the list. The item is removed when its file turns out to belong to another file. */
+  /** The element of the line. It is removed when its file turns out to belong to another file of the list. */
   line: HTMLElement
   button: HTMLButtonElement
   about: HTMLElement
@@ -27,8 +27,8 @@ export class FileList {
   constructor(private readonly onOpen: (candidate: Candidate) => void) {}
 
   /**
-   * Shows the files, and checks them one after the other: the headers of all, and the whole content of small files. If there are no
-   * files, hides the list.
+   * Shows the files `all`, and checks them one after the other: the headers of all files, and the whole content of small files.
+   * If there are no files, hides the list. `cut` says that the user has chosen more files.
    */
   show(all: Candidate[], cut: boolean): void {
     const turn = ++this.turn
@@ -49,7 +49,7 @@ export class FileList {
 
   private item(candidate: Candidate): Item {
     const [mark, about] = [make('span', { class: 'mark' }), make('span', { class: 'about' })]
-    // A path of this machine. Its characters are escaped only after the header of the file was read.
+    // The path is shown as it is at first. When the header of the file has been read, its hidden characters are shown escaped.
     const button = make('button', { type: 'button' }, mark, make('span', { class: 'path' }), about,
       make('span', { class: 'size' }, size(candidate.model.file.size)))
     const item = { candidate, line: make('li', {}, button), button, about, mark }
@@ -68,7 +68,7 @@ export class FileList {
   private async read(turn: number): Promise<void> {
     for (const item of [...this.items]) {
       if (turn !== this.turn) return
-      // The file belongs to a file that has been read in the meantime.
+      // The file was removed from the list in the meantime, because it belongs to a file that has been read.
       if (!this.items.includes(item)) continue
       const { candidate: { path, model }, button, about, mark } = item
       const session = new Session(model, path, () => {})
@@ -95,7 +95,7 @@ export class FileList {
     }
   }
 
-  /** Removes the sibling files of the file at `path` from the list. */
+  /** Removes the sibling files that the file at `path` has turned out to have from the list. */
   private drop(path: string, { siblings }: Session): void {
     const folder = path.slice(0, path.lastIndexOf('/') + 1)
     const own = new Set(siblings.filter(({ size }) => size !== null).map(sibling => folder + sibling.path))

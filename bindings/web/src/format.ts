@@ -1,4 +1,4 @@
-/** Formats numbers for people. */
+/** Formats numbers, shapes, types and states of objects as the page shows them. */
 import type { Component, Listed } from './protocol.ts'
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
@@ -16,13 +16,16 @@ export const size = (bytes: number): string => {
 
 const SCALES: [number, string][] = [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'K']]
 
-/** Returns a count with three digits: `1.24 B`. */
+/**
+ * Returns `number` rounded to three digits, with a letter for thousands (K), millions (M), billions (B) or trillions (T): `1.24
+ * B`.
+ */
 export const rounded = (number: number): string => {
   const [scale, letter] = SCALES.find(([scale]) => number >= scale) ?? [1, '']
   return letter ? `${Number((number / scale).toPrecision(3))} ${letter}` : String(number)
 }
 
-/** Returns an integer whose digits are in groups. */
+/** Returns `number` with commas between groups of three digits: `1,234,567`. */
 export const grouped = (number: number): string => number.toLocaleString('en')
 
 export const counted = (number: number, what: string): string =>
@@ -37,7 +40,7 @@ export const share = (part: number, whole: number): string => {
   return `${grouped(part)} (${part === whole ? '100' : text} %)`
 }
 
-/** Returns a number with as few digits as it needs. */
+/** Returns `number` as text: exactly if it is an integer of fewer than seven digits, otherwise rounded to five digits. */
 export const short = (number: number): string =>
   Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : String(Number(number.toPrecision(5)))
 
@@ -52,24 +55,24 @@ export const element = (component: Component): string => {
 export const stored = (object: Listed): number =>
   object.components.reduce((sum, component) => sum + component.length, 0)
 
-/** Returns the word if all `words` are equal. */
+/** Returns the word that all `words` are, `mixed` if they differ, or a dash if there are none. */
 export const common = (words: string[]): string => {
   const all = [...new Set(words)]
   return all.length === 0 ? '–' : all.length === 1 ? all[0] ?? '' : 'mixed'
 }
 
-/** The state of an object, unless it is readable: `opaque` or `unread: RULE`. */
+/** Returns the state of an object for display: `opaque`, `unread: RULE`, or an empty text for a readable object. */
 export const objectState = ({ state, reason }: Listed): string => state === 'unread' ? `unread: ${reason}` : state === 'opaque' ? state : ''
 
 /**
- * A few words for an object: its state, unless it is readable, its layout, unless it is dense, and the type of its main component. The
- * state comes first, because the dtype of records can be too long for the column.
+ * Returns a few words that describe an object: its state, unless it is readable; its layout, unless it is dense; and the type of
+ * its main component. The state comes first, because the type of records of NumPy can be too long for the column.
  */
 export const objectKind = (object: Listed): string => `${objectState(object)} ${readableKind(object)}`.trimStart()
 
 const readableKind = (object: Listed): string => {
   const { layout, layout_known: known } = object
-  // Types of blocks have their own names.
+  // Blocks of GGUF are called by the name of their type alone, such as `Q4_K`.
   if (layout.startsWith('gguf.')) return layout.slice(5).toUpperCase()
   // A tensor that is stored as several tensors has the name that the command shows, such as `MXFP4 [32]`.
   if (object.form) return object.form

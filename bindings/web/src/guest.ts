@@ -1,12 +1,12 @@
-/** An instance of the wasm module with its file and sibling files. */
+/** An instance of the wasm module, with the file that it has open and its sibling files. */
 import type { Asked, Host, Instance } from '../../js/src/instance.ts'
 import type { Bytes, Sibling } from './protocol.ts'
 import { Window, type Opened } from './window.ts'
 
-/** The number of bytes in each piece of data that is handed to the browser, which may store pieces on disk. */
+/** The number of bytes from which collected data is moved to a `Blob`, which the browser may store on disk. */
 const PIECE = 32 << 20
 
-/** An instance, and the function that calls its exports that read files. */
+/** An instance, and the function `ask`, which calls those of its exports that may read files and resolves to the answer. */
 export interface Border {
   instance: Instance
   ask(name: string, args: number[]): Bytes | Promise<Bytes>
@@ -16,7 +16,7 @@ export class Guest implements Host {
   private readonly border: Border
   /** The file, and its sibling files in the order in which the module asked for them; `undefined` for a missing file. */
   private files: (Window | undefined)[] = []
-  /** The sibling files that the module has asked for. */
+  /** The sibling files that the module has asked for, including those that were not found. */
   readonly siblings: Sibling[] = []
   private pieces: BlobPart[] = []
   private held = 0
@@ -33,12 +33,15 @@ export class Guest implements Host {
     return this.files.reduce((sum, file) => sum + (file?.read ?? 0), 0)
   }
 
-  /** Returns the name with its hidden characters escaped. */
+  /** Returns `name` as a JSON document in which control and invisible characters are escaped. */
   name(name: string): Bytes {
     return this.border.instance.call('name', [], new TextEncoder().encode(name))
   }
 
-  /** Opens the file called `name`, and the sibling files that `find` finds. Returns its description, or the error. */
+  /**
+   * Opens `file`, which is called `name`, and its sibling files, for each of which it calls `find`. Resolves to the JSON document
+   * of the module: the description of the file, or the error. `onRead` is called after each read.
+   */
   async open(file: Opened, name: string, find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void): Promise<Bytes> {
     this.files = [new Window(file, onRead)]
     const { instance } = this.border
@@ -53,7 +56,10 @@ export class Guest implements Host {
     return answer.length > 0 ? answer : instance.call('file', [])
   }
 
-  /** Looks for the sibling files that the module asks for, and returns their lengths. */
+  /**
+   * Looks for the sibling files `all` by `find`. Resolves to the length in bytes of each; `undefined` for a file that was not
+   * found.
+   */
   private async sought(
     all: Asked[], find: (asked: Asked) => Promise<Opened | undefined>, onRead: () => void,
   ): Promise<(number | undefined)[]> {
@@ -67,7 +73,10 @@ export class Guest implements Host {
     return lengths
   }
 
-  /** Calls an export about the open file, after selecting a part of a tensor if `selection` is given. */
+  /**
+   * Calls the export `name` of the module, after selecting a part of a tensor if `selection` is given. Resolves to the answer,
+   * and to the data that the module has handed out, or null if it has handed out none.
+   */
   async call(name: string, args: number[], selection?: Bytes): Promise<{ answer: Bytes; data: Blob | null }> {
     this.pieces = []
     this.held = 0
@@ -80,9 +89,9 @@ export class Guest implements Host {
     return { answer, data }
   }
 
-  /** Reads bytes of the file, or of the sibling file called `sibling`. */
+  /** Resolves to the bytes from `start` to before `end` of the file, or of the sibling file called `sibling`. */
   async bytes(start: number, end: number, sibling: string | null): Promise<Bytes> {
-    // No file has the number -1, so a name that is not found is an error.
+    // If there is no sibling file of this name, `window` throws, because no file has the number -1.
     const number = sibling === null ? 0 : this.siblings.findIndex(({ name }) => name === sibling) + 1 || -1
     return (await this.window(number).later(start, end)).slice()
   }
@@ -92,12 +101,15 @@ export class Guest implements Host {
       buffer.set(this.window(file).now(offset, offset + buffer.length))
       return true
     } catch {
-      // The file was changed or removed since it was opened.
+      // Reading fails if the file was changed or removed since it was opened.
       return false
     }
   }
 
-  /** Fills the buffer with bytes that may arrive later. If the file cannot be read, the call of the module throws the reason. */
+  /**
+   * Fills the buffer that `buffer` returns with the bytes of file number `file` from `offset` on, at once or when they have
+   * arrived. Returns or resolves to false if the file cannot be read; `call` then throws the reason.
+   */
   readLater(file: number, offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean> {
     const fill = (bytes: Uint8Array) => {
       buffer().set(bytes)
@@ -123,7 +135,7 @@ export class Guest implements Host {
 
   private window(file: number): Window {
     const window = this.files[file]
-    if (!window) throw new Error('no such file is open')
+    if (!window) throw new Error(`file number ${file} is not open`)
     return window
   }
 }

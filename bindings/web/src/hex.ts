@@ -7,7 +7,10 @@ const ROW = 16
 const ROWS_BEFORE = 3
 const ROWS_AFTER = 4
 
-/** Reads bytes of the file, or of the sibling file called `sibling`, and shows them in `into`. */
+/**
+ * Reads the bytes around `offset` of the file, or of the sibling file called `sibling`, and shows them in `into`, with a mark at
+ * `offset`.
+ */
 export const showBytes = async (into: Element, file: Session, offset: number, sibling: string | null): Promise<void> => {
   const size = sibling === null ? file.size : file.siblings.find(({ name }) => name === sibling)?.size ?? 0
   const row = offset - (offset % ROW)

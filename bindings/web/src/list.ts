@@ -1,15 +1,18 @@
-/** The list of tensors, which can be searched, sorted and grouped, and may have any length. */
+/**
+ * The list of tensors, which can be searched, sorted and grouped. Only visible rows are elements of the page, so it may have any
+ * length.
+ */
 import { button, byId, fill, make, spelled } from './dom.ts'
 import { common, counted, objectKind, shape, size, stored } from './format.ts'
 import { group, lines, natural, only, type Group, type Line } from './tree.ts'
 import type { Listed } from './protocol.ts'
 
 const ROW = 30
-/** The height of a row in a narrow page, in which a row has two lines. */
+/** The height in pixels of a row in a narrow page, in which a row has two lines. */
 const TALL = 50
 /** The number of rows that are created beyond the visible ones. */
 const MARGIN = 8
-/** The number of objects from which on groups are closed initially. */
+/** If the file has at least this number of objects, groups are closed at first. */
 const MANY = 40
 
 type Key = 'file' | 'name' | 'type' | 'shape' | 'stored'
@@ -19,7 +22,10 @@ const COLUMNS: [Key, string][] = [['name', 'Name'], ['type', 'Type'], ['shape', 
 /** The number of characters at the end of a name that are always shown, because names often differ only at the end. */
 const TAIL = 18
 
-/** Splits a name into two parts, so that a narrow page cuts the first part and shows the end. Short names are not split. */
+/**
+ * Returns elements for the two parts of a name, of which a narrow page cuts the first and shows all of the second. A short name
+ * has one element.
+ */
 const ends = (label: string): HTMLElement[] => {
   const all = [...label]
   if (all.length < TAIL + 6) return [spelled(label)]
@@ -34,14 +40,14 @@ export class ObjectList {
   private root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
   private shown: Line[] = []
   private open = new Set<string>()
-  /** The groups that were open before a search, which opens all groups with a match. */
+  /** The groups that were open before a search, because the search opens all groups with a match; `undefined` without a search. */
   private before: Set<string> | undefined
   private active = 0
   private sort: Key = 'file'
   private sorted: number[] | undefined
-  /** The ordinal of the open object. */
+  /** The ordinal of the object whose description is shown; `undefined` if none is. */
   private chosen: number | undefined
-  /** The ordinal of the object under the pointer in the map. */
+  /** The ordinal of the object over which the pointer is in the map of the file; `undefined` if it is over none. */
   private hovered: number | undefined
   private falling = false
   private readonly box = byId('list')
@@ -90,7 +96,10 @@ export class ObjectList {
     }
   }
 
-  /** Opens each group that has no siblings. Folded groups stay closed, unless nothing else is in the list. */
+  /**
+   * Opens the only group of the list, then the only group in that one, and so on. A folded group is opened only if nothing else
+   * is beside it.
+   */
   private openAlone(): void {
     let { children } = this.root
     for (;;) {
@@ -102,7 +111,7 @@ export class ObjectList {
     }
   }
 
-  /** Highlights the open object. */
+  /** Highlights the row of the object with the ordinal `object`, whose description is shown. */
   choose(object: number): void {
     this.chosen = object
     this.reveal()
@@ -111,7 +120,7 @@ export class ObjectList {
     if (line >= 0) this.activate(line, false)
   }
 
-  /** Opens the groups that contain the open object. */
+  /** Opens the groups that contain the highlighted object, so that its row is in the list. */
   private reveal(): void {
     const name = this.objects[this.chosen ?? -1]?.name
     if (name === undefined) return
@@ -126,14 +135,17 @@ export class ObjectList {
     }
   }
 
-  /** Highlights the object under the pointer in the map; `undefined` if the pointer has left the map. */
+  /**
+   * Highlights the row of the object with the ordinal `object`, over which the pointer is in the map; none if `object` is
+   * `undefined`.
+   */
   hover(object: number | undefined): void {
     if (this.hovered === object) return
     this.hovered = object
     this.draw()
   }
 
-  /** Moves the focus to the row that was active last. */
+  /** Moves the focus of the keyboard to the list, at the row that had it last. */
   focus(): void {
     this.box.focus({ preventScroll: true })
     this.box.scrollIntoView({ block: 'nearest' })
@@ -184,7 +196,7 @@ export class ObjectList {
     this.redraw()
   }
 
-  /** Returns the ordinals of all objects in the natural order of their names. */
+  /** Returns the ordinals of all objects, sorted by their names, in which numbers sort by their values. */
   private natural(): number[] {
     if (!this.sorted) {
       const names = this.objects.map(({ name }) => natural(name))
@@ -319,7 +331,7 @@ export class ObjectList {
     event.preventDefault()
   }
 
-  /** Closes the group of `line`. If the line is not an open group, moves to the group that contains it. */
+  /** Closes the group of `line`. If the line is not an open group, moves the focus to the group that contains the line. */
   private leave(line: Line): void {
     if ('group' in line.entry && this.open.has(line.entry.group.prefix)) {
       this.activate(this.active, true)

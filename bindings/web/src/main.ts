@@ -16,8 +16,9 @@ import { Verdict, fileOf, headerOf, headingOf, isOfWhole } from './verdict.ts'
 /** A small sample file in Base64. */
 declare const SAMPLE: string
 
-/** The number of tensors that are requested at a time, and the number that are requested in all. */
+/** The number of tensors that are requested from the worker at a time. */
 const PAGE = 5000
+/** The largest number of tensors of a file that are listed. */
 const MOST = 500_000
 
 let session: Session | undefined
@@ -71,7 +72,7 @@ const run: Run = async (what, bytes, work) => {
 
 const detail = new Detail({ run, onProblem: problem => void reject(problem, true), onBack: () => list.focus() })
 
-/** Shows a problem. `opened` is true if the manifest is valid, so that its objects can be listed. */
+/** Shows the verdict on a file with `problem`. `opened` is true if the header is valid, so that the objects can be listed too. */
 const reject = async (problem: Problem, opened: boolean) => {
   if (!session) return
   const here = session
@@ -88,7 +89,7 @@ const reject = async (problem: Problem, opened: boolean) => {
   try {
     await verdict.problem(name, here, problem)
   } catch (error) {
-    // The verdict stays, but the bytes around the offset are not shown.
+    // If the bytes around the offset cannot be read, the verdict is shown without them.
     if (!(error instanceof Stopped)) say(message(error))
     return
   }
@@ -103,13 +104,13 @@ const validateAll = async () => {
   if (!said || here !== session) return
   if (isProblem(said)) await reject(said, true)
   else {
-    // Reading the data may have added notes, so these replace the notes of opening.
+    // Reading the data may have found further notes, so the notes of the report replace those that opening the file has found.
     verdict.valid(name, here, { ...known, notes: said.notes }, true)
     say('Valid: this file keeps every rule of its format')
   }
 }
 
-/** Opens and shows a file. */
+/** Opens the file or address `subject`, which is called `called`, and shows it in place of the file that was shown before. */
 export const take = async (subject: Subject, called: string): Promise<void> => {
   session?.close()
   const here: Session = new Session(subject, called, read => {
@@ -193,10 +194,10 @@ const stop = async () => {
   }
 }
 
-/** The list of files, one of which is shown. */
+/** The list of the chosen files. A click on a line shows its file. */
 export const files = new FileList(({ path, model }) => void take(model, path))
 
-/** Opens the only model among the chosen files, or the first one, together with a list of all. */
+/** Opens the only model among the chosen files. If there are several models, opens the first one and lists all. */
 const choose = (chosen: Chosen[]) => {
   const all: Candidate[] = candidates(chosen)
   const [first] = all

@@ -9,7 +9,10 @@ const NAMES: Record<Kind, string> = {
 }
 const HEIGHT = 44
 
-/** The contents of a map: the regions of a file of that length, and the byte and the object that break a rule, if they are known. */
+/**
+ * What a map shows: the regions of a file and its sibling files, their length together, the objects, and the byte and the object
+ * that break a rule, if they are known.
+ */
 export interface Shown {
   regions: Region[]
   objects: Listed[]
@@ -20,7 +23,7 @@ export interface Shown {
 
 export class FileMap {
   private shown: Shown = { regions: [], objects: [], length: 0, marked: null, broken: null }
-  /** The index of the region that has been reached with the keyboard. */
+  /** The index of the region that the user has reached with the keyboard. */
   private reached = 0
   /** The region under the pointer, or the object under the pointer in the list. */
   private hovered: { region?: number; object?: number } = {}
@@ -49,14 +52,17 @@ export class FileMap {
     this.update()
   }
 
-  /** Highlights the open object. */
+  /** Highlights the regions of the object with the ordinal `object`, whose description is shown. */
   choose(object: number): void {
     this.selected = object
     this.reached = Math.max(0, this.regionOf(object))
     this.update()
   }
 
-  /** Highlights the object under the pointer in the list; `undefined` if the pointer has left the list. */
+  /**
+   * Highlights the regions of the object with the ordinal `object`, over which the pointer is in the list; none if `object` is
+   * `undefined`.
+   */
   hover(object: number | undefined): void {
     this.hovered = object === undefined ? {} : { object }
     this.update()
@@ -94,8 +100,8 @@ export class FileMap {
   }
 
   /**
-   * Describes the region under the pointer. Without a pointer, describes the region that the keyboard has reached or that is
-   * selected.
+   * Draws the map anew, and describes the region under the pointer below it. Without a pointer, describes the region that the
+   * user has reached with the keyboard, or that of the selected object.
    */
   private update(): void {
     const { regions, objects } = this.shown
@@ -141,7 +147,7 @@ export class FileMap {
       context.fillStyle = color(name)
       context.fillRect(x(start), 0, Math.max(ratio, x(end) - x(start)), this.canvas.height)
     }
-    // In a large file many regions share a pixel. Only one of them is drawn.
+    // In a large file many regions fall on the same pixel. Only the first of them is drawn.
     let drawn = -1
     regions.forEach((region, index) => {
       const end = Math.max(x(region.start) + 1, x(region.end))

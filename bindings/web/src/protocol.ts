@@ -1,4 +1,7 @@
-/** The answers of the guest, which are JSON. Texts of the file are escaped in them. */
+/**
+ * The messages between the page and its worker, and the JSON documents with which the wasm module answers. In these, control and
+ * invisible characters of texts from the file are escaped.
+ */
 import type { Model } from '../../js/src/models.ts'
 import type { Version } from '../../js/src/url.ts'
 
@@ -20,15 +23,15 @@ export interface Problem {
   object_shown: string | null
   component_shown: string | null
   length: number | null
-  /** The name of the format in JSON; null if it is unknown. */
+  /** The name of the format, as `zten check --json` has it; null if the format is unknown. */
   format: string | null
-  /** The sibling file in which the problem is, or which is missing. */
+  /** The name of the sibling file in which the problem is, or which is missing; null if the problem is in the file itself. */
   shard: string | null
 }
 
 export interface Summary {
   verdict: 'manifest-valid'
-  /** The name of the format for people. */
+  /** The name of the format for display, such as `PyTorch`. */
   format: string
   /** The generation of a zTensor file; null for other formats. */
   generation: string | null
@@ -44,7 +47,7 @@ export interface Summary {
   manifest_end: number
   attributes: [string, string][]
   notes: Note[]
-  /** The names of the first values that are left out, and the number of all names. */
+  /** The names of the first values of a checkpoint that zten leaves out, and the number of all values that it leaves out. */
   left_out: [string[], number]
 }
 
@@ -55,7 +58,7 @@ export interface Note {
   object: string | null
   shard: string | null
   offset: number | null
-  /** The number of other places with the same note. */
+  /** The number of other places in the file that have the same note. */
   more: number
   advice: string | null
 }
@@ -85,7 +88,7 @@ export interface Component {
   encoding_known: boolean
   byte_order: 'little' | 'big'
   digest: { algorithm: string; text: string; verifiable: boolean } | null
-  /** The sibling file that holds the component. */
+  /** The name of the sibling file that holds the component; null if the component is in the file itself. */
   shard: string | null
 }
 
@@ -94,15 +97,22 @@ export interface Listed {
   name: string
   layout: string
   layout_known: boolean
-  /** `unread` if the bytes are not handed out, by the rule `reason`. */
+  /**
+   * `unread` if zten does not hand out the bytes: `reason` is the id of the rule that says why. `opaque` if zten does not
+   * interpret the bytes.
+   */
   state: 'readable' | 'opaque' | 'unread'
   reason: string | null
-  /** A dimension that a number cannot represent is a text. */
+  /** The dimensions, outermost first. A dimension that a number cannot represent is a text. */
   shape: (number | string)[]
-  /** For a quantized tensor: the number of bits of a code, and the number of elements that share a scale. */
+  /** The number of bits of a code of a quantized tensor; null for other tensors. */
   bits: number | string | null
+  /** The number of elements of a quantized tensor that share a scale; null for other tensors. */
   group_size: number | string | null
-  /** The name of the quantized form of a tensor that is stored as several tensors, such as `MXFP4 [32]`. Only objects of the list have it. */
+  /**
+   * The name of the quantized form of a tensor that is stored as several tensors, such as `MXFP4 [32]`. Only objects of the list
+   * have it.
+   */
   form?: string | null
   components: Component[]
 }
@@ -120,7 +130,7 @@ export interface Statistics {
     /** The standard deviation of all finite elements. */
     deviation: number | null
   }
-  /** The minimum, in as many digits as its type needs. */
+  /** The smallest element, in as many digits as tell it from other elements of its type; null without elements. */
   min: string | null
   max: string | null
   magnitude: boolean
@@ -142,46 +152,47 @@ export interface Values {
   values: string[]
 }
 
-/** The selected entries of a sparse tensor. */
+/** The selected entries of a sparse tensor, and the number of all its entries. */
 export interface Entries {
   total: number
   coordinates: (number | string)[][]
   values: string[]
 }
 
-/** A file with the files in its folder, or the address of a file. */
+/** What a worker opens: a file of this machine with the files to which it may refer, or the address of a file. */
 export type Subject = Model | { url: string }
 
-/** A sibling file that a file names. */
+/** A sibling file, to which the opened file refers. */
 export interface Sibling {
   name: string
-  /** The name for display. */
+  /** The name with escaped control and invisible characters, for display. */
   shown: string
-  /** The path at which the file was found, relative to the folder of the first file; empty if it was not found. */
+  /** The path at which the sibling file was found, relative to the folder of the opened file; empty if it was not found. */
   path: string
-  /** The size of the file; null if it was not found. */
+  /** The size of the sibling file in bytes; null if it was not found. */
   size: number | null
 }
 
-/** The facts about a file that are known once it can be read. */
+/** What is known about a file as soon as it can be read. */
 export interface Known {
   size: number
   /** The version that the server reports. It must stay the same while the page shows the file. */
   version?: Version
 }
 
-/** The first message to the worker. */
+/** The first message to a worker: the wasm module, and what to open with it. */
 export interface Start {
   wasm: ArrayBuffer
   subject: Subject
-  /** The name to show. */
+  /** The name of the file for display, before its hidden characters are escaped. */
   name: string
-  /** The facts from an earlier time that the file was open. */
+  /** What was known about the file when an earlier worker had it open; `undefined` for the first worker. */
   before: Known | undefined
 }
 
 /**
- * A request to the worker: a call of an export of the guest with its arguments, after an optional selection; or bytes of the file.
+ * A request to the worker: to call an export of the module with these arguments, after selecting a part of a tensor if there is a
+ * `selection`; or to read bytes of the file, or of its sibling file with this display name.
  */
 export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number; sibling: string | null })
 
@@ -192,7 +203,10 @@ export type Reply =
   | { id: number; read: number; answer: ArrayBuffer; data: Blob | null }
   | { id: number; failed: string }
 
-/** Parses a document of the guest. An integer that a number cannot represent becomes a text in a list, and is rounded elsewhere. */
+/**
+ * Parses a JSON document of the module. An integer that a number cannot represent becomes a text if it is in a list, and is
+ * rounded elsewhere.
+ */
 export const parse = (bytes: ArrayBuffer | Uint8Array): unknown =>
   JSON.parse(new TextDecoder().decode(bytes), function (this: unknown, _, value: unknown) {
     if (typeof value !== 'object' || value === null || !('$int' in value)) return value

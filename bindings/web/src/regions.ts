@@ -1,4 +1,4 @@
-/** Computes the regions of a file and its sibling files. */
+/** Computes which bytes of a file and its sibling files are header, data of tensors or padding, for the map. */
 import type { Listed, Sibling, Summary } from './protocol.ts'
 
 export type Kind = 'header' | 'blob' | 'padding' | 'manifest' | 'footer' | 'unknown'
@@ -7,20 +7,22 @@ export interface Region {
   kind: Kind
   start: number
   end: number
-  /** The object and the role of the component that the blob holds. */
+  /** The ordinal of the object whose component is in the region, if it is a blob. */
   object?: number
+  /** The role of this component. */
   role?: string
-  /** The sibling file that has the region, and the offset at which that file begins in the bar. */
+  /** The name of the sibling file that has the region; missing if the file itself has it. */
   file?: string
+  /** The offset at which this sibling file begins in the bar, in bytes. */
   base?: number
 }
 
-/** The bytes of the magic at the start of a zTensor file. */
+/** The number of bytes of the magic at the start of a zTensor file. */
 const MAGIC = 8
 
 /**
- * Returns the regions of a file, in order. `manifest` is the range of the manifest, if that is known. Formats other than zTensor
- * (`other`) have a header instead.
+ * Returns the regions of a file of `length` bytes, in order. `manifest` is the byte range of its manifest or header, if that is
+ * known. `other` is true for formats other than zTensor, which have a header.
  */
 export const regions = (
   length: number,
@@ -29,7 +31,7 @@ export const regions = (
   other = opened?.summary.generation === null,
 ): Region[] => {
   const found: Region[] = []
-  // Tensors may share bytes. All bytes before this offset are in a region already.
+  // All bytes before this offset are in a region already. Tensors may share bytes, so a blob can begin before it.
   let covered = 0
   const add = (region: Region, gap: Kind) => {
     if (region.start > covered) found.push({ kind: gap, start: covered, end: region.start })
@@ -37,7 +39,7 @@ export const regions = (
     covered = Math.max(covered, region.end)
   }
   if (!other) add({ kind: 'header', start: 0, end: Math.min(MAGIC, length) }, 'header')
-  // Each member of an archive has its own header.
+  // Bytes between the blobs of an archive are the headers of its members.
   const isArchive = ['.npz', 'PyTorch'].includes(opened?.summary.format ?? '')
   const gap = !opened ? 'unknown' : isArchive ? 'header' : 'padding'
   if (manifest) {
@@ -95,7 +97,7 @@ export const regionAt = (all: Region[], offset: number): number => {
     if ((all[middle]?.start ?? 0) <= offset) low = middle
     else high = middle - 1
   }
-  // A region that begins later may end earlier.
+  // Regions may overlap, so the region that begins last before the offset may end before it, and an earlier one may contain it.
   while (low > 0 && (all[low]?.end ?? 0) <= offset) low--
   return low
 }

@@ -1,10 +1,10 @@
-/** A file and the worker that has it open. Stopping the work of a worker means replacing the worker. */
+/** A file and the worker that has it open. A worker that is busy can be stopped only by ending it and starting another one. */
 import { unpack85 } from './digits.ts'
 import { parse } from './protocol.ts'
 import type { Bytes, Known, Reply, Request, Sibling, Start, Subject } from './protocol.ts'
 
 declare const WORKER: string
-/** The compressed module in digits of base 85. */
+/** The wasm module, compressed by gzip and encoded in base 85. `bundle.mjs` defines it. */
 declare const WASM: string
 
 export interface Answer {
@@ -32,15 +32,18 @@ export class Session {
   private worker: Worker | undefined
   private pending = new Map<number, Pending>()
   private next = 2
-  /** The number of bytes that earlier workers have read. */
+  /** The number of bytes that earlier workers of this session have read. */
   private before = 0
   private now = 0
   private known: Known | undefined
   private opened = false
-  /** The sibling files that the file names. */
+  /** The sibling files to which the file refers, including those that were not found. */
   siblings: Sibling[] = []
 
-  /** `name` is the display name of the file. `onRead` is called with the number of bytes that have been read. */
+  /**
+   * Creates a session for `subject`, called `name`, without opening it. `onRead` is called with the number of bytes that have
+   * been read so far.
+   */
   constructor(
     private readonly subject: Subject, private readonly name: string, private readonly onRead: (bytes: number) => void,
   ) {}
@@ -60,7 +63,10 @@ export class Session {
     return sibling === null || this.siblings.some(({ shown, size }) => shown === sibling && size !== null)
   }
 
-  /** Opens the file. Returns its description or the error, after calling `onName` with the escaped name. */
+  /**
+   * Starts a worker that opens the file. Calls `onName` with the name of the file, whose hidden characters are escaped, and
+   * `onProgress` with the number of bytes read. Resolves to the answer of the module: the description of the file, or the error.
+   */
   async open(onName: (name: string) => void, onProgress?: (bytes: number) => void): Promise<Answer> {
     wasm ??= unpack()
     source ??= URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' }))
@@ -82,12 +88,15 @@ export class Session {
     }
   }
 
-  /** Sends a question to the guest. */
+  /**
+   * Has the worker call the export `call` of the module with `args`, after selecting a part of a tensor if `selection` is given.
+   * Calls `onProgress` with the number of bytes read. Resolves to the answer.
+   */
   ask(call: string, args: number[], onProgress: (bytes: number) => void = () => {}, selection?: Bytes): Promise<Answer> {
     return this.request(id => ({ id, call, args, ...(selection && { selection }) }), onProgress)
   }
 
-  /** Reads bytes of the file, or of the sibling file with the display name `sibling`. */
+  /** Resolves to the bytes from `start` to before `end` of the file, or of the sibling file with the display name `sibling`. */
   async bytes(start: number, end: number, sibling: string | null): Promise<Uint8Array> {
     const { bytes } = await this.request(id => ({ id, start, end, sibling }), () => {})
     return new Uint8Array(bytes)
@@ -106,13 +115,16 @@ export class Session {
     return parse(bytes) as T
   }
 
-  /** Stops the current work. If the file had been opened, it is opened again for later questions. */
+  /**
+   * Stops the running call, which rejects with `Stopped`. If the file was open, it is opened again in a new worker for later
+   * calls.
+   */
   async stop(): Promise<void> {
     this.close()
     if (this.opened) await this.open(() => {})
   }
 
-  /** Ends the worker. */
+  /** Ends the worker. Pending calls reject with `Stopped`. */
   close(): void {
     this.worker?.terminate()
     this.worker = undefined

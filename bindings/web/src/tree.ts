@@ -1,4 +1,4 @@
-/** Groups objects by the common beginnings of their names. */
+/** Groups objects by the common beginnings of their names, for the list. */
 import { stored } from './format.ts'
 import type { Listed } from './protocol.ts'
 
@@ -7,28 +7,34 @@ export interface Group {
   children: Entry[]
   objects: number
   bytes: number
-  /** True for a group whose children are folded groups with successive numbers. Its name stands for all of them. */
+  /** True for a group that was made of several groups with successive numbers, such as layers, which are its children. */
   folded?: boolean
 }
 
 export type Entry = { group: Group } | { object: number }
 
-/** A line of the list. */
+/** A line of the list: an object or a group, and the level at which it is nested. */
 export interface Line {
   entry: Entry
   level: number
-  /** The part of the name that is not in the labels of the groups around it. */
+  /** The name without the part that the labels of the groups around the line have. */
   label: string
 }
 
 const SEPARATOR = /[./]/g
-/** The smallest number of groups with successive numbers that are folded. */
+/** The smallest number of groups with successive numbers that are folded into one group. */
 const FOLDED = 4
 
-/** Returns a form of the name in which numbers sort by their values. */
+/**
+ * Returns `name` with zeros before its numbers, so that names which are sorted as texts have their numbers in the order of their
+ * values.
+ */
 export const natural = (name: string): string => name.replace(/\d+/g, digits => digits.padStart(16, '0'))
 
-/** Groups objects, given by their ordinals, in the order of `order`. */
+/**
+ * Groups `objects` by the common beginnings of their names. `order` has the ordinals of the objects in the order of the list.
+ * Returns the root.
+ */
 export const group = (objects: Listed[], order: number[]): Group => {
   const root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
   const known = new Map<string, Group>([['', root]])
@@ -60,7 +66,10 @@ const count = (group: Group, bytes: number, objects = 1): void => {
   group.bytes += bytes
 }
 
-/** Returns the children of a group, in which groups with successive numbers and equally many objects are folded into one. */
+/**
+ * Returns the children of a group after folding: successive groups with successive numbers and the same number of objects become
+ * one folded group.
+ */
 const fold = ({ prefix, children }: Group): Entry[] => {
   const found: Entry[] = []
   let run: Group[] = []
@@ -89,7 +98,10 @@ const fold = ({ prefix, children }: Group): Entry[] => {
   return found
 }
 
-/** Returns the lines to show if the groups in `open` are open. A group with a single entry is shown as this entry. */
+/**
+ * Returns the lines that the list shows for the groups and objects below `root`. `open` has the prefixes of the open groups. A
+ * group with a single entry is shown as this entry.
+ */
 export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[] => {
   const shown: Line[] = []
   const stack: { entry: Entry; level: number; prefix: string }[] = []
@@ -104,7 +116,7 @@ export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[]
     shown.push({ entry, level, label: name.slice(prefix.length) })
     if (!('group' in entry) || !open.has(entry.group.prefix)) continue
     const { folded, prefix: own } = entry.group
-    // The labels in a folded group begin with their own numbers.
+    // The children of a folded group differ in their numbers, so their labels begin with the number, and not after it.
     push(entry.group, level + 1, folded ? own.replace(/[^./]*[./]$/, '') : own)
   }
   return shown

@@ -8,7 +8,7 @@ import { SuspendingInstance } from './suspending.ts'
 import type { Opened } from './window.ts'
 import type { Way } from './worker.ts'
 
-/** The smallest number of bytes to request: a request takes longer than receiving them. */
+/** The smallest number of bytes to request, because a request takes longer than receiving this number of bytes. */
 const LEAST = 64 << 10
 
 export const urlWay = (address: string, before: Known | undefined): Way => ({
@@ -35,19 +35,25 @@ export const urlWay = (address: string, before: Known | undefined): Way => ({
   },
 })
 
-/** Opens a file on a server. Rejects a version other than `expected`. */
+/**
+ * Opens the remote file at `url`, which is at `path` relative to the first file. Fails if the server has another version than
+ * `expected`.
+ */
 const opened = async (url: URL, path: string, expected?: Version): Promise<{ file: Opened; version: Version }> => {
   const source = await ofUrl(url, { fetch: quiet }, { head: LEAST, version: expected })
   return { file: { path, reader: ofSource(source), head: source.head, least: LEAST }, version: source.version }
 }
 
-/** Fetches without sending the address of the page. */
+/**
+ * Fetches as `fetch` does, but without sending the address of the page, and with an error that says why a browser may block the
+ * reply.
+ */
 const quiet: typeof fetch = async (input, init) => {
   try {
     return await fetch(input, { ...init, mode: 'cors', referrerPolicy: 'no-referrer' })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    // Browsers do not tell pages which of these causes it was.
+    // Browsers do not tell a page whether the server was not reached or its reply lacks a header, so the message names both.
     throw failure('the server could not be reached, or does not allow this page to read from it: ' +
       'its replies need Access-Control-Allow-Origin, and Access-Control-Expose-Headers with Content-Range and ETag')
   }

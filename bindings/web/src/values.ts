@@ -5,10 +5,10 @@ import type { Bytes, Entries } from './protocol.ts'
 
 /** The largest number of elements that are shown at a time, as in `bindings/js/wasm/src/page/values.rs`. */
 const MOST = 1024
-/** The number of rows and columns that are shown initially. */
+/** The number of rows and of columns of an array that are shown at first. */
 const FIRST = 8
 
-/** The selected indices of a dimension, and whether it is a single index. */
+/** The selected indices of a dimension, and whether the user has selected a single index. */
 interface Part {
   start: number
   end: number
@@ -41,13 +41,14 @@ export const parsePart = (text: string, shape: number[]): Part[] | string => {
   return elements > MOST ? `the slice has ${grouped(elements)} elements: select at most ${grouped(MOST)}` : parts
 }
 
-/** Returns the part that is shown initially: the beginning of the last two dimensions. */
+/** Returns the text of the part of an array of `shape` that is shown at first: the first elements of the last two dimensions. */
 const firstPart = (shape: number[]): string =>
   shape.map((size, at) => at < shape.length - 2 ? '0' : `0:${Math.min(size, FIRST)}`).join(', ')
 
 /**
- * Makes a field for a slice, and a table of the selected elements. `ask` fetches the elements. If that fails, it returns nothing,
- * and the error is shown elsewhere.
+ * Returns an element with a field in which the user types a part of an array of `shape`, and a table of the elements of this
+ * part. `ask` fetches the elements. If that fails, it resolves to `undefined`, and the page shows the error. With `atOnce`, the
+ * elements are fetched without a click.
  */
 export const values = (
   shape: number[], atOnce: boolean, about: string, ask: (ranges: Bytes) => Promise<string[] | undefined>,
@@ -63,12 +64,13 @@ export const values = (
   return view.box
 }
 
-/** The number of entries that are shown initially. */
+/** The number of entries of a sparse tensor that are shown at first. */
 const LISTED = 64
 
 /**
- * Makes a field for a range of the entries of a sparse tensor, and a table of their coordinates and values. `ask` fetches the
- * entries.
+ * Returns an element with a field in which the user types a range of the entries of a sparse tensor with `rank` dimensions, and a
+ * table of the coordinates and values of these entries. `ask` fetches the entries. With `atOnce`, they are fetched without a
+ * click.
  */
 export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Promise<Entries | undefined>): HTMLElement => {
   let total = MOST
@@ -96,7 +98,8 @@ export const entries = (rank: number, atOnce: boolean, ask: (range: Bytes) => Pr
 }
 
 /**
- * Makes a field, a button and their result. `show` returns a sentence about what is wrong with the text, or a table with a note.
+ * Returns a box with a field, a button and a place for the result. `shown` gets the text of the field. It resolves to a sentence
+ * about what is wrong with the text, to a table with a note, or to `undefined` if the page shows an error.
  */
 const selection = (
   label: string, first: string, region: string, shown: (typed: string) => Promise<string | [HTMLElement, string] | undefined>,
@@ -123,7 +126,10 @@ const selection = (
   return { box: make('div', { class: 'values' }, form, note, into), show, field }
 }
 
-/** Makes a table: the last dimension with several selected indices runs from left to right, and all others from top to bottom. */
+/**
+ * Returns a table of the elements `found` of the part `parts` of an array. The last dimension with several selected indices runs
+ * from left to right, and all other dimensions from top to bottom.
+ */
 const table = (parts: Part[], found: string[]): HTMLElement => {
   const across = parts.findLastIndex(({ start, end }) => end - start > 1)
   const { start, end } = parts[across] ?? { start: 0, end: 1 }

@@ -23,7 +23,10 @@ const SOURCES = {
 
 const MISSING: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: files of this model are missing']
 
-/** Headings for rules whose verdict would say too little. */
+/**
+ * For rules with a heading of their own, by the id of the rule: the mark and the heading. Other rules have the heading of the
+ * verdict.
+ */
 const OWN: Record<string, typeof MISSING> = {
   'header-magic': ['bad', 'Unknown format: zten does not know a tensor file like this, or its first bytes are damaged'],
   'format-unknown': ['unsure', 'Unknown format: zten does not know a tensor file like this'],
@@ -34,7 +37,7 @@ const OWN: Record<string, typeof MISSING> = {
 
 const TOGETHER = 'Choose all files of the model together, or pick or drop its folder. `zten check` finds them by itself.'
 
-/** Advice for this page, which replaces the advice for users of the command. */
+/** Advice for users of this page, by the id of the rule. It replaces the advice of the rule, which is for users of the command. */
 const ADVICE: Record<string, string> = {
   'header-magic': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
   'format-unknown': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
@@ -43,7 +46,9 @@ const ADVICE: Record<string, string> = {
   'unsupported-shard': TOGETHER,
 }
 
-/** Rules about all bytes of a component or shard. The offset of the problem is where these bytes begin. */
+/**
+ * The ids of the rules that are about all bytes of a component or shard. The offset of such a problem is where these bytes begin.
+ */
 const WHOLE = ['digest-mismatch', 'shard-digest']
 
 export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.includes(rule)
@@ -54,7 +59,7 @@ export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.
  */
 export const fileOf = ({ shard, generation, part }: Problem): string | null => generation !== null && part === null ? null : shard
 
-/** Returns the mark and the heading for a problem. */
+/** Returns the kind of the mark, such as `bad`, and the heading with which a problem is shown. */
 export const headingOf = ({ rule, verdict }: Problem): [keyof typeof MARKS, string] => OWN[rule ?? ''] ?? HEADINGS[verdict]
 
 export class Verdict {
@@ -75,7 +80,10 @@ export class Verdict {
     this.head('unsure', 'Not validated', name ? make('p', { class: 'file' }, spelled(name)) : null, make('p', {}, message))
   }
 
-  /** Shows that the manifest is valid. The data counts as valid only if `whole` is true, because then all of it was read. */
+  /**
+   * Shows that the file is valid if `whole` is true, which means that all data was read; otherwise shows that its manifest or
+   * header is valid.
+   */
   valid(name: string, file: Session, summary: Summary, whole: boolean): void {
     this.head(whole ? 'valid' : 'unsure',
       whole ? 'Valid: this file keeps every rule of its format' : `The ${headerOf(summary)} is valid; the data has not been read`,
@@ -121,7 +129,10 @@ export class Verdict {
 const row = (name: string, ...value: Child[]): HTMLElement =>
   make('div', {}, make('dt', {}, name), make('dd', {}, ...value))
 
-/** Lists the other files of a model, missing files first. Adds advice if `advice` is true. */
+/**
+ * Returns an element that lists the sibling files of a file, missing ones first; null if it has none. With `advice`, it also says
+ * how to open a model with its sibling files.
+ */
 const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | null => {
   if (all.length === 0) return null
   const missing = all.filter(({ size }) => size === null)
@@ -137,7 +148,7 @@ const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | nu
 /** The largest number of files, notes and left-out values that are listed. */
 const NAMED = 200
 
-/** Lists the notes on a valid file. */
+/** Returns an element that lists the notes on a valid file and the values that zten leaves out; null without notes. */
 const notes = ({ notes: all, left_out: [names, count] }: Summary): HTMLElement | null => all.length === 0 ? null
   : make('details', { class: 'notes', open: true },
     make('summary', {}, counted(all.length, 'note')),
@@ -154,10 +165,13 @@ const notes = ({ notes: all, left_out: [names, count] }: Summary): HTMLElement |
         make('ul', { class: 'left-out' }, ...names.map(name => make('li', {}, spelled(name)))),
         count > names.length && make('p', { class: 'note' }, `And ${grouped(count - names.length)} more.`))))))
 
-/** Returns the word for the part of the file that is read first. */
+/**
+ * Returns what the description of the tensors is called in the format of the file: `manifest` in zTensor files, otherwise
+ * `header`.
+ */
 export const headerOf = ({ generation }: Summary): string => generation ? 'manifest' : 'header'
 
-/** Shows the number of parameters, and the number of bytes of each type. */
+/** Returns an element that shows the number of parameters of a file, and the number of bytes of each type. */
 const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElement =>
   make('p', { class: 'totals' },
     make('b', {}, parameters === null ? 'more than 2^64 parameters' : counted(parameters, 'parameter'),
@@ -168,7 +182,7 @@ const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElemen
 
 const percent = (part: number): string => part < 0.01 ? '< 1 %' : part > 0.99 ? '> 99 %' : `${Math.round(100 * part)} %`
 
-/** Shows the location of a problem: object, component and byte. */
+/** Returns an element that says where a problem is: in which object, in which component and at which byte. */
 const place = (problem: Problem, file: Session): HTMLElement => {
   const { object_shown: object, ordinal, component_shown: component, part, offset, manifest_start: start, manifest_end: end } = problem
   const text = make('p', { class: 'place' })

@@ -10,15 +10,15 @@ declare const self: DedicatedWorkerGlobalScope
 /** The number of milliseconds between two reports of progress. */
 const PACE = 100
 
-/** A way to read files of one kind. */
+/** How a worker opens and reads the files of one kind of source: files of this machine, or files at an address. */
 export interface Way {
   border(guest: Guest): Border
   open(): Promise<{ file: Opened; known: Known }>
-  /** Finds a sibling file. Returns `undefined` if it does not exist. */
+  /** Looks for the sibling file `asked` and opens it. Resolves to `undefined` if it does not exist. */
   find(asked: Asked): Promise<Opened | undefined>
 }
 
-/** Serves a file in the way that `way` returns for it. */
+/** Answers the messages of the page to this worker. `way` returns how to open the file that the first message names. */
 export const serve = (way: (start: Start) => Way): void => {
   let guest: Guest | undefined
   let current = 1
@@ -41,7 +41,7 @@ export const serve = (way: (start: Start) => Way): void => {
     answer(0, guest.name(start.name), null)
     const { file, known } = await open()
     reply({ known })
-    // The end of the name identifies formats without a magic, whatever query is sent to a server.
+    // Formats without a magic are recognized by the end of the file's name, which for an address is without the query.
     const path = 'file' in start.subject ? start.subject.file.name : nameOfUrl(new URL(start.subject.url))
     const said = await guest.open(file, path, find, onRead)
     reply({ siblings: guest.siblings })

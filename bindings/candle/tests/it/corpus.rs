@@ -7,7 +7,7 @@ use zten_candle::Weights;
 
 use crate::corpus;
 
-/// Returns the elements of a tensor as little-endian bytes.
+/// Returns the elements of `tensor`, of any type that candle has, as little-endian bytes in row-major order.
 pub(crate) fn bytes(tensor: &Tensor) -> Vec<u8> {
     fn all<T: candle_core::WithDType, const N: usize>(
         tensor: &Tensor,
@@ -30,7 +30,7 @@ pub(crate) fn bytes(tensor: &Tensor) -> Vec<u8> {
     }
 }
 
-/// Returns whether candle has no such type.
+/// Returns whether candle has no type for elements of `dtype`.
 fn is_other(dtype: Own) -> bool {
     let floats = [Own::F64, Own::F32, Own::F16, Own::BF16, Own::F8E4M3Fn];
     let integers = [Own::I64, Own::I32, Own::I16, Own::U32, Own::U8];

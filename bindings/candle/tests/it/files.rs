@@ -93,7 +93,7 @@ fn shards_are_read_as_sibling_files() {
     assert!(missing.iter().any(|error| error.contains("unsupported-shard")), "{missing:?}");
 }
 
-/// Checks that reading applies the limits with which the file was opened.
+/// Checks that loading a tensor fails if it exceeds a limit that the file was opened with.
 #[test]
 fn limits_apply_to_reading() {
     let folder = tempfile::tempdir().unwrap();

@@ -19,8 +19,9 @@ fn accepted(folder: &str, suffix: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|own| own == suffix)).collect()
 }
 
-/// Compares two tensors and returns whether both exist. Candle panics on shapes that it cannot count, so `theirs` is called
-/// only if our tensor was loaded.
+/// Checks that the tensor `ours`, which zten has loaded, equals the tensor that candle loads when `theirs` is called, if both
+/// could be loaded. Returns whether both could. Candle panics on shapes whose elements it cannot count, so `theirs` is called
+/// only if zten has loaded the tensor.
 fn compare(
     ours: candle_core::Result<Tensor>,
     theirs: impl FnOnce() -> candle_core::Result<Tensor>,
@@ -118,7 +119,7 @@ fn invalid_files_are_rejected() {
             let name = path.file_name().unwrap().to_str().unwrap();
             let Some((rule, _)) = name.split_once("--") else { continue };
             if name.contains("-00002-of-") {
-                // The file that names this one breaks the rule.
+                // Not this file breaks the rule in its name, but the file that refers to it.
                 continue;
             }
             // Only `check` compares tensors that an index does not select, and only `check` inspects pickled arrays.

@@ -11,18 +11,18 @@ use std::path::PathBuf;
 
 use candle_core::{DType, Tensor};
 
-/// Returns the path of a corpus file.
+/// Returns the path of the file `name` of the corpus.
 fn corpus(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)
 }
 
-/// Returns the bits of the elements of a tensor whose type candle converts to `f32` without loss.
+/// Converts `tensor`, whose type candle converts to `f32` without loss, to `f32`, and returns the bits of its elements.
 fn bits(tensor: &Tensor) -> Vec<u32> {
     let all = tensor.flatten_all().unwrap().to_dtype(DType::F32).unwrap();
     all.to_vec1::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
 }
 
-/// Returns reproducible numbers between -1 and 1.
+/// Returns an endless sequence of numbers between -1 and 1, which only depends on `seed`.
 fn numbers(seed: u32) -> impl Iterator<Item = f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     std::iter::from_fn(move || {

@@ -32,7 +32,8 @@ fn open(path: &Path) -> Weights {
     Weights::open(&[path], &OpenOptions::default()).unwrap()
 }
 
-/// Converts a GGUF file as `zten convert` does, to generations 1.2 and 2, with and without compression.
+/// Converts the GGUF file at `path` to a zTensor file of each of `generations`, with and without compression, as `zten convert`
+/// does. Returns the paths of the new files.
 pub(crate) fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
     let archive = zten::open(path).unwrap();
     let mut files = Vec::new();
@@ -55,7 +56,8 @@ pub(crate) fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf>
     files
 }
 
-/// Writes half of the tensors to each of two files, as gguf-split does, and returns the path of the first.
+/// Writes a GGUF model of `tensors` in two files, each with half of the tensors, as gguf-split does. Returns the path of the
+/// first file.
 fn in_two_files(folder: &Path, tensors: &[(&str, &QTensor)]) -> PathBuf {
     let path = |number| folder.join(format!("split-0000{number}-of-00002.gguf"));
     let count = Value::I32(i32::try_from(tensors.len()).unwrap());
@@ -70,7 +72,8 @@ fn in_two_files(folder: &Path, tensors: &[(&str, &QTensor)]) -> PathBuf {
     path(1)
 }
 
-/// Checks that a file that candle writes, and the files that it is converted to, are read as candle reads the original.
+/// Checks that zten loads a GGUF file that candle has written, and the zTensor files to which zten converts this file, as candle
+/// loads it.
 #[test]
 fn blocks_load_as_candle_loads_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +107,7 @@ fn blocks_load_as_candle_loads_them() {
     }
 }
 
-/// Checks a file that the Python package gguf wrote.
+/// Checks that zten loads a GGUF file that the Python package gguf has written as candle loads it.
 #[test]
 fn a_file_is_read_as_candle_reads_it() {
     let path = corpus("other/gguf/accept/tiny.gguf");
@@ -198,7 +201,8 @@ fn attributes_of_generation_2_agree_with_the_type() {
     let archive = zten::Archive::from_bytes(std::fs::read(&path).unwrap()).unwrap();
     let blocks = archive.tensor("w").unwrap().gguf_blocks().unwrap().data;
     assert_eq!(tensor.data().unwrap(), blocks.view().unwrap().as_bytes());
-    // The second tensor has twice as many weights in twice as many bytes, so the byte count of the file is the same.
+    // The attributes declare blocks of twice as many weights in twice as many bytes, so the number of bytes still follows from
+    // the shape.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.zt");
     let attributes = Encoded::gguf(64, 68).unwrap();
@@ -271,7 +275,7 @@ fn blocks_of_ztensor_equal_a_gguf_file() {
             assert_eq!((tensor.dtype(), tensor.shape()), (wanted.dtype(), wanted.shape()));
             assert_eq!(tensor.data().unwrap(), wanted.data().unwrap(), "{} {name}", path.display());
         }
-        // This reads the file into one buffer, for models that take the `VarBuilder` of quantized weights.
+        // candle's `VarBuilder` of quantized weights takes a GGUF file in one buffer, so the whole file is read into one.
         let mut bytes = Vec::new();
         file.rewind().unwrap();
         file.read_to_end(&mut bytes).unwrap();
@@ -315,7 +319,8 @@ fn a_gguf_file_is_dequantized_and_verified() {
     assert!(!errors.is_empty() && are_those, "{errors:?}");
 }
 
-/// Tensors that a program has quantized and stored as several tensors have the values of `corpus/conventions`.
+/// Checks that quantized tensors that a program has stored as several tensors are dequantized to the values in
+/// `corpus/conventions`.
 #[test]
 fn groups_are_dequantized() {
     let mut count = 0;

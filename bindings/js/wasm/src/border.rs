@@ -37,8 +37,8 @@ pub enum Out {
     Answer,
     /// Decoded elements, attributes and other binary data.
     Data,
-    /// The offset in a written file of the next piece of data, as a little-endian `u64`. It is passed only if that piece does not directly follow
-    /// the previous piece.
+    /// The offset in a written file of the next piece of data, as a little-endian `u64`. It is passed only if that piece does not
+    /// directly follow the previous piece.
     Position,
 }
 
@@ -73,8 +73,8 @@ pub fn input(length: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Calls `work` with a writer, and hands what it writes to the host, as the answer to the current call. Returns the status of the call: 1 if
-/// `work` succeeded, 2 if memory ran out, and 0 if the call is not possible in the current state.
+/// Calls `work` with a writer, and hands what it writes to the host, as the answer to the current call. Returns the status of the
+/// call: 1 if `work` succeeded, 2 if memory ran out, and 0 if the call is not possible in the current state.
 pub fn answer(work: impl FnOnce(&mut Answer) -> io::Result<()>) -> u32 {
     let mut out = BufWriter::with_capacity(1 << 16, Out::Answer);
     match work(&mut out).and_then(|()| out.flush()) {

@@ -98,7 +98,8 @@ pub fn conventions() -> u32 {
     })
 }
 
-/// Returns which call of the host opening the file waits for: 0 for none, 1 for [`supply`], 2 for [`supply_siblings`], and 3 for [`bind`].
+/// Returns which call of the host opening the file waits for: 0 for none, 1 for [`supply`], 2 for [`supply_siblings`], and 3 for
+/// [`bind`].
 #[wasm_bindgen]
 pub fn needs() -> u32 {
     match needed() {
@@ -142,18 +143,19 @@ pub fn siblings() -> u32 {
     with(|session, out| session.siblings(out))
 }
 
-/// Continues to open the file with the lengths of the sibling files that [`siblings`] listed. The input of the call, of `length` bytes,
-/// has one little-endian `u64` for each listed file, in the order of the list: the length of the file in bytes, or 2^64 - 1 if the file
-/// does not exist. From then on, the host identifies sibling files by numbers: 1 is the first file of the first list, and each later
-/// list continues the count. The answer is empty, or the reason why the file is rejected.
+/// Continues to open the file with the lengths of the sibling files that [`siblings`] listed. The input of the call, of `length`
+/// bytes, has one little-endian `u64` for each listed file, in the order of the list: the length of the file in bytes, or 2^64 -
+/// 1 if the file does not exist. From then on, the host identifies sibling files by numbers: 1 is the first file of the first
+/// list, and each later list continues the count. The answer is empty, or the reason why the file is rejected.
 #[cfg(feature = "siblings")]
 #[wasm_bindgen]
 pub fn supply_siblings(length: usize) -> u32 {
     with(|session, out| session.answer(&input(length)?, &Source(0), out))
 }
 
-/// Connects the file with its sibling files, from which zten reads what identifies them, or reads the shapes of quantized tensors that are stored
-/// as several tensors. The answer is empty, or the finding about a file that breaks a rule or cannot be read. Returns the status of the call.
+/// Connects the file with its sibling files, from which zten reads what identifies them, or reads the shapes of quantized tensors
+/// that are stored as several tensors. The answer is empty, or the finding about a file that breaks a rule or cannot be read.
+/// Returns the status of the call.
 #[cfg(feature = "siblings")]
 #[wasm_bindgen]
 pub fn bind() -> u32 {
@@ -165,8 +167,8 @@ fn needed() -> Option<Needs> {
     SESSION.try_lock().ok()?.needs()
 }
 
-/// Returns the number of the file whose bytes the host has to supply next, and the range of these bytes in that file. If the host does not have to
-/// supply bytes, both are 0.
+/// Returns the number of the file whose bytes the host has to supply next, and the range of these bytes in that file. If the host
+/// does not have to supply bytes, both are 0.
 fn needed_bytes() -> (u32, Range<u64>) {
     match needed() {
         Some(Needs::Bytes(file, range)) => (file, range),

@@ -1,4 +1,5 @@
-//! What the page for browsers shows of a file: descriptions, statistics, pictures, values and validations. Each export answers with a JSON document.
+//! What the page for browsers shows of a file: descriptions, statistics, pictures, values and validations. Each export answers
+//! with a JSON document.
 
 mod dequantize;
 pub mod describe;

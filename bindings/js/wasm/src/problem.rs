@@ -11,8 +11,8 @@ use zten::json::to_writer;
 use zten::rules::Source;
 use zten_report::check::Report;
 
-/// Writes the finding about `error`, with which reading the content of `file` failed, to `out`. If the host failed to supply bytes, writes that the file
-/// could not be read.
+/// Writes the finding about `error`, with which reading the content of `file` failed, to `out`. If the host failed to supply
+/// bytes, writes that the file could not be read.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -31,8 +31,8 @@ pub fn reading(
     write(&finding, Some(&file.manifest().extent()), out)
 }
 
-/// Writes `finding` to `out` as the document of `zten check --json`, without the name of the file. With the feature `page` the document has
-/// further fields for the page, such as `manifest`, the byte range of the manifest in the file.
+/// Writes `finding` to `out` as the document of `zten check --json`, without the name of the file. With the feature `page` the
+/// document has further fields for the page, such as `manifest`, the byte range of the manifest in the file.
 ///
 /// # Errors
 /// The errors of `out`.

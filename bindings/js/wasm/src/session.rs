@@ -76,8 +76,8 @@ impl Progress {
         Self { opening, wanted, siblings: Siblings::default(), has_groups: false }
     }
 
-    /// Takes `bytes`, those of the first range that was requested. Returns the open file, whose content is read from `source`, or `None` if opening
-    /// needs more bytes or sibling files.
+    /// Takes `bytes`, those of the first range that was requested. Returns the open file, whose content is read from `source`, or
+    /// `None` if opening needs more bytes or sibling files.
     fn supply(
         &mut self,
         bytes: Vec<u8>,
@@ -101,8 +101,8 @@ impl Progress {
         self.advance(source)
     }
 
-    /// Continues to open the file, whose content is read from `source`. Returns the open file, or `None` if the host first has to supply bytes or the
-    /// lengths of sibling files.
+    /// Continues to open the file, whose content is read from `source`. Returns the open file, or `None` if the host first has to
+    /// supply bytes or the lengths of sibling files.
     fn advance(&mut self, source: &'static dyn ReadAt) -> Result<Option<File>, Rejection> {
         while self.wanted.is_empty() && !self.siblings.is_pending() {
             match self.opening.step_for(source).map_err(|error| self.rejected(&error))? {
@@ -133,9 +133,9 @@ impl Progress {
     }
 }
 
-/// Whether a read has failed since [`Session::bind`] last began to read the shapes of groups. A group of tensors whose shape cannot be read is not
-/// combined, which alone is no error. By this flag [`Session::bind`] reports the failed read, so that the host can fetch the missing bytes and call
-/// again.
+/// Whether a read has failed since [`Session::bind`] last began to read the shapes of groups. A group of tensors whose shape
+/// cannot be read is not combined, which alone is no error. By this flag [`Session::bind`] reports the failed read, so that the
+/// host can fetch the missing bytes and call again.
 #[cfg(feature = "groups")]
 static READ_FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -184,8 +184,8 @@ impl Session {
         }
     }
 
-    /// Takes `bytes`, those of the range that [`needs`](Self::needs) returned, and continues to open the file, whose content is read from `source`.
-    /// Writes the finding to `out` if the file is rejected.
+    /// Takes `bytes`, those of the range that [`needs`](Self::needs) returned, and continues to open the file, whose content is
+    /// read from `source`. Writes the finding to `out` if the file is rejected.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -212,8 +212,8 @@ impl Session {
         }
     }
 
-    /// Takes `lengths`, those of the files that [`siblings`](Self::siblings) listed, in the form of [`Siblings::answer`]. Continues to open the file
-    /// as [`supply`](Self::supply) does.
+    /// Takes `lengths`, those of the files that [`siblings`](Self::siblings) listed, in the form of [`Siblings::answer`].
+    /// Continues to open the file as [`supply`](Self::supply) does.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -260,8 +260,8 @@ impl Session {
             };
         }
         let Self::Binding(bound) = self else { return misused(out) };
-        // `find_shards` below takes the file. If the host has to fetch bytes first, this call has to be repeated with the file, so whether the shards can
-        // be read is found out before.
+        // `find_shards` below takes the file. If the host has to fetch bytes first, this call has to be repeated with the file,
+        // so whether the shards can be read is found out before.
         let finder = Finder { siblings: &bound.siblings, sources };
         if let Err(error) = bound.file.manifest().bind_shards(&finder) {
             return problem::reading(&bound.file, &error, out);
@@ -274,8 +274,8 @@ impl Session {
         }
     }
 
-    /// Stores the state of this session after `progress` has taken a step with the result `step`: an open file, or one that needs more. Writes the
-    /// finding to `out` if the file was rejected.
+    /// Stores the state of this session after `progress` has taken a step with the result `step`: an open file, or one that needs
+    /// more. Writes the finding to `out` if the file was rejected.
     fn proceed(
         &mut self,
         progress: Box<Progress>,
@@ -299,9 +299,9 @@ impl Session {
         Ok(())
     }
 
-    /// Makes `file` the open file of this session. If `has_groups` is true, first combines each group of tensors that together store one
-    /// quantized tensor into one tensor. If the shapes of groups have to be read, this session instead waits for a call of [`bind`](Self::bind).
-    /// Writes the finding to `out` if a group breaks a rule.
+    /// Makes `file` the open file of this session. If `has_groups` is true, first combines each group of tensors that together
+    /// store one quantized tensor into one tensor. If the shapes of groups have to be read, this session instead waits for a call
+    /// of [`bind`](Self::bind). Writes the finding to `out` if a group breaks a rule.
     #[cfg(feature = "groups")]
     fn open(&mut self, file: File, has_groups: bool, out: &mut impl Write) -> io::Result<()> {
         if has_groups && file.needs_content_for_groups() {
@@ -378,13 +378,14 @@ pub fn tensor(file: &File, ordinal: u32) -> Result<Tensor<'_>, Error> {
 /// Returns component `component` of tensor `object` of `file`. Its content can be read.
 ///
 /// # Errors
-/// [`Misuse::NoTensor`] if the file has `object` tensors or fewer; [`Misuse::Parts`] if the tensor has `component` components or fewer.
+/// [`Misuse::NoTensor`] if the file has `object` tensors or fewer; [`Misuse::Parts`] if the tensor has `component` components or
+/// fewer.
 pub fn component(file: &File, (object, component): (u32, u32)) -> Result<Component<'_>, Error> {
     tensor(file, object)?.component_at(component).ok_or(Misuse::Parts.into())
 }
 
-/// Returns whether [`read_at`] can read stored bytes of `component`: the component is in the file itself, or in a sibling file of another format than
-/// zTensor. The shard of a zTensor file is read as a whole, because its digest is compared first.
+/// Returns whether [`read_at`] can read stored bytes of `component`: the component is in the file itself, or in a sibling file of
+/// another format than zTensor. The shard of a zTensor file is read as a whole, because its digest is compared first.
 pub fn has_offsets(component: &Component<'_>) -> bool {
     component.shard().is_none() || component.generation().is_none()
 }

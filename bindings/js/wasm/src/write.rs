@@ -100,8 +100,8 @@ enum Unfinished {
 /// The file that this instance writes, until it is finished or a call has failed.
 static WRITING: Mutex<Option<(DeclaredArrays, Unfinished)>> = Mutex::new(None);
 
-/// Answers with the name in zTensor of the dtype whose name is the input of the call, of `length` bytes, such as `bf16` for `BF16` and
-/// `bfloat16`; with nothing if no dtype has this name.
+/// Answers with the name in zTensor of the dtype whose name is the input of the call, of `length` bytes, such as `bf16` for
+/// `BF16` and `bfloat16`; with nothing if no dtype has this name.
 #[wasm_bindgen]
 pub fn write_dtype(length: usize) -> u32 {
     answer(|out| {
@@ -270,8 +270,8 @@ fn write_array(
     Ok(draft.end_array(file)?)
 }
 
-/// Writes a finding about `failure`, why the file could not be written, to `out`. `tensor` is the name of the tensor that was being written, or `None`
-/// for the file as a whole.
+/// Writes a finding about `failure`, why the file could not be written, to `out`. `tensor` is the name of the tensor that was
+/// being written, or `None` for the file as a whole.
 ///
 /// # Errors
 /// [`io::ErrorKind::OutOfMemory`] if `failure` is that memory ran out; the errors of `out`.

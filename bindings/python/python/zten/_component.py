@@ -103,8 +103,8 @@ class Component:
         return content.view(dtype)
 
     def _opaque_dtype(self, name: str) -> np.dtype[Any]:
-        """Returns the NumPy dtype of this component, whose elements are opaque: a dtype that only NumPy interprets. ``name`` is the name
-        of its object, for the message of an error."""
+        """Returns the NumPy dtype of this component, whose elements are opaque: a dtype that only NumPy interprets. ``name`` is
+        the name of its object, for the message of an error."""
         if self._opaque is None:
             assert self._opaque_size is not None
             self._opaque = _types.opaque_dtype(self.dtype, self._opaque_size, name, self._file._reader)
@@ -115,8 +115,8 @@ class Component:
         return unserved(sentence, name, rule, component=self.role, file=self._file._reader.path)
 
     def _admit(self) -> None:
-        """Raises :class:`zten.LimitExceeded` if decoding this component would exceed the limit ``decoded``. It is called before memory is
-        allocated for the content."""
+        """Raises :class:`zten.LimitExceeded` if decoding this component would exceed the limit ``decoded``. It is called before
+        memory is allocated for the content."""
         if self.encoding == "raw" or self.nbytes is None:
             return
         if self.nbytes > self._file._reader.decoded_limits[0]:
@@ -146,8 +146,8 @@ class Component:
 
 
 def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
-    """Returns ``array``, which was just read and which nothing else refers to, as ``__array__`` has to return it: converted to ``dtype``
-    unless it is None. The array is copied only if its dtype differs.
+    """Returns ``array``, which was just read and which nothing else refers to, as ``__array__`` has to return it: converted to
+    ``dtype`` unless it is None. The array is copied only if its dtype differs.
 
     Raises:
         ValueError: ``copy`` is False, which asks for an array without reading anything into memory.
@@ -158,8 +158,8 @@ def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> A
 
 
 def truth(array: Array) -> None:
-    """Replaces each byte of a bool ``array`` that is not 0 by 1, in place: files of generation 0.1 may store a true bool as any byte, and
-    NumPy expects 1."""
+    """Replaces each byte of a bool ``array`` that is not 0 by 1, in place: files of generation 0.1 may store a true bool as any
+    byte, and NumPy expects 1."""
     codes = array.view(np.uint8)
     np.not_equal(codes, 0, out=array)
 
@@ -179,8 +179,8 @@ def to_torch(dtype: Any, array: Array) -> Any:
 
 
 def scipy_indices(element: str, content: Bytes) -> Array:
-    """Converts ``content``, the bytes of indices of the dtype ``element``, to an array of signed integers, which SciPy requires. The
-    indices have been validated: none is negative, or 2**63 or more."""
+    """Converts ``content``, the bytes of indices of the dtype ``element``, to an array of signed integers, which SciPy requires.
+    The indices have been validated: none is negative, or 2**63 or more."""
     array = content.view(_types.numpy_dtype(element))
     if element in ("i32", "i64"):
         return array
@@ -188,8 +188,8 @@ def scipy_indices(element: str, content: Bytes) -> Array:
 
 
 def scipy_values(element: str, content: Bytes, *, count: int) -> Array:
-    """Converts ``content``, the bytes of ``count`` values of the dtype ``element``, to an array of a dtype that SciPy has: f16, bf16, FP8
-    and FP4 become ``float32``, all other dtypes stay as they are."""
+    """Converts ``content``, the bytes of ``count`` values of the dtype ``element``, to an array of a dtype that SciPy has: f16,
+    bf16, FP8 and FP4 become ``float32``, all other dtypes stay as they are."""
     if element == "f4_e2m1":
         return _types.unpack(content, count).astype(np.float32)
     if element == "bool":

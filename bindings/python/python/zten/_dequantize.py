@@ -102,8 +102,8 @@ class Dequantized(np.lib.mixins.NDArrayOperatorsMixin):
         return 1, 0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Applies ``ufunc``, a function of NumPy such as ``np.add``, to the array of all values. The values cannot be the target of an
-        operation, such as ``values += 1``."""
+        """Applies ``ufunc``, a function of NumPy such as ``np.add``, to the array of all values. The values cannot be the target
+        of an operation, such as ``values += 1``."""
         if any(isinstance(one, Dequantized) for one in options.get("out", ())):
             return NotImplemented
         arrays = [one.numpy() if isinstance(one, Dequantized) else one for one in inputs]
@@ -117,9 +117,9 @@ class Dequantized(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def part(tensor: Tensor, index: Index) -> Floats:
-    """Reads and dequantizes the part of a quantized ``tensor`` that ``index`` selects. Only the blocks that have elements of the part are
-    read, or whole rows if the part has a piece of each of several short rows. Of a tensor with compressed components, each component is
-    decoded from its beginning."""
+    """Reads and dequantizes the part of a quantized ``tensor`` that ``index`` selects. Only the blocks that have elements of the
+    part are read, or whole rows if the part has a piece of each of several short rows. Of a tensor with compressed components,
+    each component is decoded from its beginning."""
     selection = select(index, tensor.shape)
     has_parts = tensor.format.startswith("gguf.") or all(one.encoding == "raw" for one in tensor._components)
     if selection.rows is not None:
@@ -132,9 +132,9 @@ def part(tensor: Tensor, index: Index) -> Floats:
 
 
 def _decoded(tensor: Tensor, ranges: Sequence[tuple[int, int]], rows: npt.NDArray[np.int64]) -> Floats:
-    """Dequantizes ``rows`` of a ``tensor`` with compressed components, and returns their elements within ``ranges``, the start and end in
-    each dimension. Each native call decodes a compressed component from its beginning, so the number of calls is at most ``_CALLS``,
-    whatever the number of rows: one call for each row would take quadratic time."""
+    """Dequantizes ``rows`` of a ``tensor`` with compressed components, and returns their elements within ``ranges``, the start
+    and end in each dimension. Each native call decodes a compressed component from its beginning, so the number of calls is at
+    most ``_CALLS``, whatever the number of rows: one call for each row would take quadratic time."""
     shape, (first, last) = tensor.shape, ranges[0]
     array: Floats = tensor._room((len(rows), *(end - start for start, end in ranges[1:])), np.float32)
     if not array.size:
@@ -166,15 +166,15 @@ def _rows(tensor: Tensor, selection: Selection) -> Floats:
 
 
 def _block(tensor: Tensor, ranges: Sequence[tuple[int, int]]) -> Floats:
-    """Dequantizes the elements of ``tensor`` within ``ranges``, the start and end in each dimension, and returns them as an array of that
-    shape."""
+    """Dequantizes the elements of ``tensor`` within ``ranges``, the start and end in each dimension, and returns them as an array
+    of that shape."""
     shape, lengths = tensor.shape, [end - start for start, end in ranges]
     array: Floats = tensor._room(lengths, np.float32)
     if not array.size:
         return array
     read = tensor._file._reader.dequantize_range
-    # Each run of elements takes a native call, so the last dimensions, which are small together, are dequantized as a whole: those from
-    # number `whole` on. The dimension before them is read in runs of indices.
+    # Each run of elements takes a native call, so the last dimensions, which are small together, are dequantized as a whole:
+    # those from number `whole` on. The dimension before them is read in runs of indices.
     whole = len(shape)
     while whole > 1 and _types.product(lengths[: whole - 1]) > 1 and _types.product(shape[whole - 1 :]) <= _PIECE:
         whole -= 1
@@ -182,8 +182,8 @@ def _block(tensor: Tensor, ranges: Sequence[tuple[int, int]]) -> Floats:
     cut = tuple(slice(*ends) for ends in ranges[whole:])
     is_whole = lengths[whole:] == list(shape[whole:])
     first, last = ranges[whole - 1] if whole else (0, 1)
-    # The number of indices of dimension `whole - 1` in a run: all of them if the part has all elements of each index, otherwise as many as
-    # bound the memory for elements that are dequantized and dropped.
+    # The number of indices of dimension `whole - 1` in a run: all of them if the part has all elements of each index, otherwise
+    # as many as bound the memory for elements that are dequantized and dropped.
     step = last - first if is_whole else max(1, 16 * _PIECE // max(inner, 1))
     for outer in itertools.product(*(range(*ends) for ends in ranges[: max(whole - 1, 0)])):
         row = 0

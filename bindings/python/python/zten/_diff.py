@@ -31,8 +31,8 @@ class AttributeChange:
 
 @dataclass(frozen=True)
 class ElementChanges:
-    """How the elements of a tensor or component differ between the old and the new file. Numbers that are computed from differences leave
-    out pairs in which an element is NaN or infinite."""
+    """How the elements of a tensor or component differ between the old and the new file. Numbers that are computed from
+    differences leave out pairs in which an element is NaN or infinite."""
 
     count: int
     """The number of elements."""
@@ -74,8 +74,8 @@ class ComponentChange:
 
 @dataclass(frozen=True)
 class TensorChange:
-    """How a tensor that is in both files differs between them. Each field is about one property, such as the shape, and is None or empty
-    if this property is the same in both files."""
+    """How a tensor that is in both files differs between them. Each field is about one property, such as the shape, and is None
+    or empty if this property is the same in both files."""
 
     name: str
     """The name in the new file: untrusted text."""
@@ -157,14 +157,15 @@ def diff(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> FileChanges:
-    """Reads and verifies two files of any formats, and returns the differences of their contents, as ``zten diff`` does. Byte order,
-    compression, alignment and order are not content: a file and its conversion are equal.
+    """Reads and verifies two files of any formats, and returns the differences of their contents, as ``zten diff`` does. Byte
+    order, compression, alignment and order are not content: a file and its conversion are equal.
 
     Args:
         old, new: the files, as for :func:`zten.open`.
         names: compare only these tensors: names or patterns such as ``"layers.0.*"``, each of which has to match a tensor of
             one of the files.
-        rtol, atol: accept an element that differs from the old one by at most ``atol + rtol * abs(old)``. The dtype and layout may then
+        rtol, atol: accept an element that differs from the old one by at most ``atol + rtol * abs(old)``. The dtype and layout
+        may then
             differ, too.
         plain: compare the codes and scales that a file stores for a quantized tensor, and not the values.
         limits, tolerate: as for :func:`zten.open`, of both files.
@@ -205,8 +206,8 @@ class _Changes:
         self._texts = texts
 
     def attributes(self, changes: list[dict[str, Any]], names: tuple[str, str] | None) -> list[AttributeChange]:
-        """Converts ``changes``, the part of the document about attributes: those of the files if ``names`` is None, otherwise those of the
-        tensor that has the first of ``names`` in the old file and the second in the new file."""
+        """Converts ``changes``, the part of the document about attributes: those of the files if ``names`` is None, otherwise
+        those of the tensor that has the first of ``names`` in the old file and the second in the new file."""
         if not changes:
             return []
         old_ordinal, new_ordinal = (None, None) if names is None else (self._old.require(names[0]), self._new.require(names[1]))

@@ -33,8 +33,8 @@ class Error(Exception):
     offset: int | None
     """The offset of the fault in the file; None if it is in compressed bytes, or about the whole file."""
     advice: str | None
-    """What the owner of the file or the caller can do, as the command prints it; None if zten has no advice. It is also a note of the
-    exception (``__notes__``), so Python prints it below the message."""
+    """What the owner of the file or the caller can do, as the command prints it; None if zten has no advice. It is also a note of
+    the exception (``__notes__``), so Python prints it below the message."""
     file: str | None
     """The path or URL; None for bytes and objects."""
 
@@ -89,8 +89,8 @@ class LimitExceeded(Error):
 
 
 class MissingTensor(Error, KeyError):
-    """The file has no tensor of the given name, or no tensor whose name matches the given pattern. The message suggests the most similar
-    name that the file has. This class is a :class:`KeyError` too, because a file is a mapping."""
+    """The file has no tensor of the given name, or no tensor whose name matches the given pattern. The message suggests the most
+    similar name that the file has. This class is a :class:`KeyError` too, because a file is a mapping."""
 
 
 class SandboxError(OSError):
@@ -105,24 +105,25 @@ def _clause(rule: str) -> str | None:
 
 
 def unserved(sentence: str, name: str, rule: str = "unsupported-format", **fields: Any) -> Unsupported:
-    """Returns the error of a call that does not support the object ``name``. ``sentence`` says why, ``rule`` is the id of the unsupported
-    feature, and ``fields`` are further fields of the error."""
+    """Returns the error of a call that does not support the object ``name``. ``sentence`` says why, ``rule`` is the id of the
+    unsupported feature, and ``fields`` are further fields of the error."""
     return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
 
 
 def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
-    """Returns the error for the object ``name`` of ``file``, whose bytes zten does not hand out. ``rule`` is the id of the rule that says
-    why, and gives the error its message and advice."""
+    """Returns the error for the object ``name`` of ``file``, whose bytes zten does not hand out. ``rule`` is the id of the rule
+    that says why, and gives the error its message and advice."""
     facts = _zten.explain(rule or "")
     if facts is None:
-        return unserved("it is unread", name, rule or "unsupported-feature", file=file)
-    sentence = f"it is unread: {facts['message']} (rule {rule}, {facts['clause']})"
+        return unserved("zten does not hand out its content", name, rule or "unsupported-feature", file=file)
+    sentence = f"zten does not hand out its content: {facts['message']} (rule {rule}, {facts['clause']})"
     return unserved(sentence, name, facts["id"], advice=facts["advice"] or None, file=file)
 
 
 def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:
     """Returns the error for the object ``name`` of ``file``, for which NumPy, SciPy or PyTorch made no array, but raised ``error``.
-    ``what`` describes the array. A :class:`MemoryError` becomes :class:`LimitExceeded`, any other exception :class:`Unsupported`."""
+    ``what`` describes the array. A :class:`MemoryError` becomes :class:`LimitExceeded`, any other exception
+    :class:`Unsupported`."""
     if isinstance(error, MemoryError):
         sentence = f"{name!r}: there is no memory for it: {what}"
         rule = "limit-decoded"

@@ -69,8 +69,8 @@ def listed(digests: Digests | None) -> _Digests | None:
 
 
 class _Names(KeysView[str]):
-    """The names of the objects of a file, as :meth:`File.keys` returns them. Iterating over them creates all names in one native call,
-    which is faster than a call for each."""
+    """The names of the objects of a file, as :meth:`File.keys` returns them. Iterating over them creates all names in one native
+    call, which is faster than a call for each."""
 
     _mapping: Mapping[str, Any]
 
@@ -224,8 +224,9 @@ class File(Mapping[str, Tensor]):
 
     def identity(self) -> str:
         """Reads and verifies all of the file, and returns the SHA-256 of its list of digests, as ``zten hash --id`` does: the
-        same 64 digits for the same tensors in any format, order and sharding. The codes and scales of a quantized tensor count as the
-        tensors that the file stores. If this file shows them as one tensor, it is opened a second time to compute the identity.
+        same 64 digits for the same tensors in any format, order and sharding. The codes and scales of a quantized tensor count as
+        the tensors that the file stores. If this file shows them as one tensor, it is opened a second time to compute the
+        identity.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
@@ -260,8 +261,8 @@ class File(Mapping[str, Tensor]):
         return self._reader.verify()
 
     def _verifies(self, verify: bool | None) -> bool:
-        """Returns whether a call with the argument ``verify`` verifies the tensor that it reads. None means the option ``verify`` of
-        :func:`zten.open`. With a list of digests the result is always true."""
+        """Returns whether a call with the argument ``verify`` verifies the tensor that it reads. None means the option ``verify``
+        of :func:`zten.open`. With a list of digests the result is always true."""
         return self._verify if verify is None or self._digests is not None else verify
 
     def _buffer(self, *, writable: bool = False) -> mmap.mmap | bytes | bytearray:
@@ -290,9 +291,9 @@ class File(Mapping[str, Tensor]):
             os.close(descriptor)
 
     def _view(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> Array:
-        """Returns an array of ``shape`` and ``dtype`` that is a view of the memory map, from byte ``offset`` on: the elements of the tensor
-        ``name``. When the file was opened, zten checked that these bytes are within the file. NumPy checks them against the length of
-        the map again."""
+        """Returns an array of ``shape`` and ``dtype`` that is a view of the memory map, from byte ``offset`` on: the elements of
+        the tensor ``name``. When the file was opened, zten checked that these bytes are within the file. NumPy checks them
+        against the length of the map again."""
         return _types.viewed(self._buffer(), offset, name, shape, dtype, self._reader)
 
 
@@ -329,7 +330,8 @@ def open(
         limits: the limits that differ from their defaults: ``manifest``, ``depth``, ``rank``, ``keys``, ``shards``, ``window``,
             ``decoded``, ``decoded-total``. Sizes may be text: ``"8GiB"``.
         tolerate: faults to accept that are rejected by default: ``narrow-indices``, ``shared-blobs``, ``missing-zeros``,
-            ``torch-global`` (classes that zten does not know in PyTorch checkpoints: nothing is imported, and the tensors are read).
+            ``torch-global`` (classes that zten does not know in PyTorch checkpoints: nothing is imported, and the tensors are
+            read).
         canonical: reject a file that is not in the canonical form.
         shards: look for the shards of a file of generation 2, and for the files of an index, in the same folder.
         digests: a list of digests that ``zten hash`` has printed (``docs/digests.md``): its path; its text, as ``bytes``, or as

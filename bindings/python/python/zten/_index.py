@@ -1,5 +1,5 @@
-"""Computes from an index, such as ``tensor[0:10, ::2]``, which range of each dimension has to be read, and which elements of the array
-that is read the index selects."""
+"""Computes from an index, such as ``tensor[0:10, ::2]``, which range of each dimension has to be read, and which elements of the
+array that is read the index selects."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
 
 
 def _rows(given: Sequence[Any] | npt.NDArray[Any], size: int) -> npt.NDArray[np.int64]:
-    """Returns the numbers of the rows that ``given`` selects of an array with ``size`` rows, in its order: a list of row numbers, in which
-    -1 is the last row, or a mask with a bool for each row."""
+    """Returns the numbers of the rows that ``given`` selects of an array with ``size`` rows, in its order: a list of row numbers,
+    in which -1 is the last row, or a mask with a bool for each row."""
     rows = np.asarray(given if isinstance(given, np.ndarray) or given else np.empty(0, np.int64))
     if rows.ndim != 1 or rows.dtype.kind not in "biu":
         raise TypeError("rows are a list of integers, or of booleans, in one dimension")

@@ -33,8 +33,8 @@ _STEP = 64 << 20
 
 
 def selected(file: File, names: Names | None) -> list[int] | None:
-    """Returns the ordinals of the tensors of ``file`` that ``names``, names or patterns, select. Returns None, which means all tensors, if
-    ``names`` is None.
+    """Returns the ordinals of the tensors of ``file`` that ``names``, names or patterns, select. Returns None, which means all
+    tensors, if ``names`` is None.
 
     Raises:
         MissingTensor: a name or pattern matches no tensor.
@@ -68,9 +68,9 @@ def load(
     progress: Progress | None = None,
     dequantize: bool | str = False,
 ) -> dict[str, Any]:
-    """Returns all tensors by their names, in the order of the file: as arrays of NumPy, or as the loader that ``kind`` returns makes them.
-    If ``map`` is None, the file is mapped if it can be mapped and has nothing to verify. The other arguments are those of
-    :func:`zten.numpy.load_file`."""
+    """Returns all tensors by their names, in the order of the file: as arrays of NumPy, or as the loader that ``kind`` returns
+    makes them. If ``map`` is None, the file is mapped if it can be mapped and has nothing to verify. The other arguments are
+    those of :func:`zten.numpy.load_file`."""
     wanted = ("f32" if dequantize else None) if isinstance(dequantize, bool) else _types.dtype_name(dequantize)
     if wanted not in (None, "f32", "f16", "bf16"):
         raise ValueError(f"dequantize is {dequantize!r}, expected True, or one of f32, f16 and bf16")
@@ -85,8 +85,8 @@ def load(
     ) as file:
         if wanted is not None and digests is not None and file._reader.has_groups():
             raise ValueError(
-                "quantized tensors are stored as several tensors, which the list of digests names: "
-                "verify the file by the list first, and dequantize it without"
+                "digests and dequantize exclude each other for this file, whose quantized tensors are stored as several "
+                "tensors: load it with digests to verify it, then again without digests to dequantize it"
             )
         arrays = (kind or _Arrays)(file, shown(file, progress), wanted)
         arrays.maps_if_possible = map is None
@@ -125,8 +125,8 @@ class _Bar:
 
 
 def shown(file: File, progress: Progress | None) -> Callable[[int, int], object] | None:
-    """Returns the function to call with the progress of reading ``file``: ``progress`` itself if it is a function, and a progress bar if
-    it is True. Returns None if no progress is reported."""
+    """Returns the function to call with the progress of reading ``file``: ``progress`` itself if it is a function, and a progress
+    bar if it is True. Returns None if no progress is reported."""
     if not isinstance(progress, bool):
         return progress
     name = "tensors" if file._reader.path is None else os.path.basename(file._reader.path)
@@ -134,8 +134,8 @@ def shown(file: File, progress: Progress | None) -> Callable[[int, int], object]
 
 
 def _without_fields(listed: list[tuple[int, _Object]]) -> list[tuple[int, _Object]]:
-    """Returns the tensors ``listed`` without the tensors that are fields of NumPy records. The array of the records has the elements of
-    its fields too, and :func:`numpy.load` does not return fields by names of their own."""
+    """Returns the tensors ``listed`` without the tensors that are fields of NumPy records. The array of the records has the
+    elements of its fields too, and :func:`numpy.load` does not return fields by names of their own."""
     # A field is listed with the offset of the array of records that it is a field of.
     records = {dense[2]: name for _, (name, _, dense) in listed if dense is not None and dense[7] is not None}
 
@@ -205,12 +205,13 @@ class _Arrays:
         return self.file._view(name, shape, _types.numpy_dtype(element), offset)
 
     def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
-        """Returns a new dense tensor of ``shape`` and the dtype ``element``. :meth:`read` reads its elements later, with those of all other
-        tensors."""
+        """Returns a new dense tensor of ``shape`` and the dtype ``element``. :meth:`read` reads its elements later, with those of
+        all other tensors."""
         return self.empty(name, shape, element)
 
     def empty(self, name: str, shape: tuple[int, ...], element: str) -> Array:
-        """Allocates an array of the dtype that zTensor calls ``element`` for the tensor ``name``. :meth:`read` reads its elements later."""
+        """Allocates an array of the dtype that zTensor calls ``element`` for the tensor ``name``. :meth:`read` reads its elements
+        later."""
         array = self.allocated(name, shape, _types.numpy_dtype(element))
         if element == "bool":
             self.bools.append(array)
@@ -223,8 +224,8 @@ class _Arrays:
         return array
 
     def opaque(self, tensor: Tensor, is_viewed: bool) -> Any:
-        """Returns an array for ``tensor``, whose elements only NumPy interprets: text, dates, records or long doubles. The array is a view of
-        the memory map if ``is_viewed`` is true; otherwise :meth:`read` reads its elements later."""
+        """Returns an array for ``tensor``, whose elements only NumPy interprets: text, dates, records or long doubles. The array
+        is a view of the memory map if ``is_viewed`` is true; otherwise :meth:`read` reads its elements later."""
         name, shape, dtype, data = tensor.name, tensor.shape, tensor._numpy_dtype(), tensor._data
         if is_viewed:
             return self.file._view(name, shape, dtype, data.offset)
@@ -232,8 +233,8 @@ class _Arrays:
         return self.allocated(name, shape, dtype)
 
     def other(self, tensor: Tensor) -> Any:
-        """Reads and returns a tensor that the common read of dense tensors does not handle: one that is sparse or quantized, has an unknown
-        dtype, or has the dtype ``f4_e2m1``, two elements of which share a byte."""
+        """Reads and returns a tensor that the common read of dense tensors does not handle: one that is sparse or quantized, has
+        an unknown dtype, or has the dtype ``f4_e2m1``, two elements of which share a byte."""
         if self.dequantize is not None and tensor._is_quantized:
             return tensor.dequantize().numpy().astype(_types.numpy_dtype(self.dequantize), copy=False)
         return tensor.scipy() if tensor.is_sparse else tensor.numpy()
@@ -255,8 +256,8 @@ class _Arrays:
                 np.not_equal(array.view(np.uint8), 0, out=array)
 
     def verified(self) -> None:
-        """Reads and verifies all dense tensors in one native call or, if there is a function ``progress``, in several calls of about
-        ``_STEP`` bytes, after each of which ``progress`` is called."""
+        """Reads and verifies all dense tensors in one native call or, if there is a function ``progress``, in several calls of
+        about ``_STEP`` bytes, after each of which ``progress`` is called."""
         if self.progress is None:
             self.file._reader.read(self.places, self.contents)
             return

@@ -48,9 +48,9 @@ def _of_url(url: str) -> str:
 
 
 def local(source: Source) -> Any:
-    """Returns ``source`` in a form that can be read: a path for a path, a ``file:`` URL, or a file in the local file system of fsspec,
-    which can then be mapped; ``bytes`` for ``bytes``, and as a copy for a ``bytearray`` or ``memoryview``, which may change while it is
-    read; any other source as it is."""
+    """Returns ``source`` in a form that can be read: a path for a path, a ``file:`` URL, or a file in the local file system of
+    fsspec, which can then be mapped; ``bytes`` for ``bytes``, and as a copy for a ``bytearray`` or ``memoryview``, which may
+    change while it is read; any other source as it is."""
     if isinstance(source, (bytearray, memoryview)):
         return bytes(source)
     if isinstance(source, bytes) or _is_open(source):
@@ -69,8 +69,8 @@ def is_path(source: object) -> TypeGuard[Path]:
 
 @contextmanager
 def readable(source: Any) -> Iterator[Any]:
-    """Yields the file that the native module reads for ``source``, a value that :func:`local` has returned: a file of fsspec that is not
-    open yet is opened, and closed at the end of the block; any other source is yielded as it is."""
+    """Yields the file that the native module reads for ``source``, a value that :func:`local` has returned: a file of fsspec that
+    is not open yet is opened, and closed at the end of the block; any other source is yielded as it is."""
     opened = open_remote(source)
     try:
         yield source if opened is None else opened
@@ -104,8 +104,8 @@ def _is_remote(source: Any) -> bool:
 
 
 def _local_path(source: Any) -> str | None:
-    """Returns the local path of ``source`` if it is a file of fsspec in the local file system that fsspec does not decompress. Returns
-    None for any other source."""
+    """Returns the local path of ``source`` if it is a file of fsspec in the local file system that fsspec does not decompress.
+    Returns None for any other source."""
     protocol = getattr(source.fs, "protocol", ())
     protocols = (protocol,) if isinstance(protocol, str) else protocol
     is_plain = getattr(source, "compression", None) is None and getattr(source, "mode", "rb") == "rb"

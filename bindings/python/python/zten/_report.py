@@ -246,7 +246,8 @@ def hash_file(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> FileDigests:
-    """Reads and verifies all of a file of any format, and returns the SHA-256 of each decoded component, as ``zten hash`` does. The list names the tensors that the file stores, as ``zten.open(source, conventions=False)`` does.
+    """Reads and verifies all of a file of any format, and returns the SHA-256 of each decoded component, as ``zten hash`` does.
+    The list names the tensors that the file stores, as ``zten.open(source, conventions=False)`` does.
 
     Args:
         source, limits, tolerate: as for :func:`zten.open`.

@@ -92,7 +92,8 @@ class safe_open:
         """Returns the names of the tensors in the order of their offsets, shard by shard."""
         placed = [(min(((c.shard or "", c.offset) for c in t.components.values()), default=("", 0)), name)
                   for name, t in self._file.items()]
-        # An empty tensor can have the offset of another tensor. The sort is stable, so these two tensors stay in the order of the file.
+        # An empty tensor can have the offset of another tensor. The sort is stable, so these two tensors stay in the order of the
+        # file.
         return [name for _, name in sorted(placed, key=lambda one: one[0])]
 
     def metadata(self) -> dict[str, str] | None:

@@ -60,8 +60,8 @@ _NOTE_FIELDS = (
 
 
 def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | None) -> list[_Found]:
-    """Checks ``files`` in up to ``jobs`` confined processes, and returns their reports in the order of ``files``. If ``jobs`` is None, one
-    process checks all files, on several threads. ``how`` and ``manifest_only`` are the options of the check.
+    """Checks ``files`` in up to ``jobs`` confined processes, and returns their reports in the order of ``files``. If ``jobs`` is
+    None, one process checks all files, on several threads. ``how`` and ``manifest_only`` are the options of the check.
 
     Raises:
         SandboxError: the command is missing or ended early, or the kernel cannot confine processes.
@@ -85,8 +85,8 @@ def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | N
 
 
 def _arguments(how: _Strictness, manifest_only: bool, jobs: int | None) -> list[str]:
-    """Returns the arguments with which the command ``zten`` checks files under the options of a check. The native module has already
-    accepted these options."""
+    """Returns the arguments with which the command ``zten`` checks files under the options of a check. The native module has
+    already accepted these options."""
     limits, tolerate, canonical, shards = how
     if canonical and tolerate:
         raise ValueError("canonical and tolerate exclude each other in the sandbox: a tolerated file is not canonical")
@@ -99,8 +99,8 @@ def _arguments(how: _Strictness, manifest_only: bool, jobs: int | None) -> list[
 
 
 def _run(command: str, arguments: list[str], names: bytes, number: int) -> list[bytes]:
-    """Runs the program ``command`` with ``arguments`` and the list of files ``names`` on its standard input, and returns the lines that it
-    prints, which have to be ``number`` many.
+    """Runs the program ``command`` with ``arguments`` and the list of files ``names`` on its standard input, and returns the
+    lines that it prints, which have to be ``number`` many.
 
     Raises:
         SandboxError: the command failed, or printed more or fewer lines.
@@ -134,7 +134,8 @@ def _report(line: bytes) -> _Found:
 
 
 def _command() -> str:
-    """Returns the path of the command ``zten`` that checks files: the one in the environment of this package, or else the one on ``PATH``.
+    """Returns the path of the command ``zten`` that checks files: the one in the environment of this package, or else the one on
+    ``PATH``.
 
     Raises:
         SandboxError: no command is found, or its version is not the version of this package.
@@ -158,8 +159,8 @@ def _command() -> str:
 
 
 def _installed() -> str | None:
-    """Returns the path of the command ``zten`` that pip has installed into the environment of this package; None if it has installed
-    none."""
+    """Returns the path of the command ``zten`` that pip has installed into the environment of this package; None if it has
+    installed none."""
     try:
         files = metadata.files("zten-cli") or []
     except metadata.PackageNotFoundError:
@@ -168,11 +169,11 @@ def _installed() -> str | None:
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
-# The program at `path` may be replaced while this process runs. A replaced file has another inode or another time of its last change, so
-# that the cache is not used for it.
+# The program at `path` may be replaced while this process runs. A replaced file has another inode or another time of its last
+# change, so that the cache is not used for it.
 @functools.lru_cache(maxsize=8)
 def _version(path: str, inode: int, changed: int) -> str:
-    """Returns what the program at ``path`` prints for ``--version``. The other arguments are the keys of the cache: the inode of the file
-    and the time of its last change."""
+    """Returns what the program at ``path`` prints for ``--version``. The other arguments are the keys of the cache: the inode of
+    the file and the time of its last change."""
     ended = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return ended.stdout.decode(errors="replace").strip()

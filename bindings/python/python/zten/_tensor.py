@@ -79,7 +79,7 @@ class Slice:
         :meth:`Tensor.torch` does."""
         tensor, own, wanted = self._tensor, self._tensor._torch_dtype(), _types.torch_dtype_of(dtype)
         if self.dtype == "f4_e2m1":
-            sentence = "PyTorch has f4_e2m1 in pairs, of which there are no slices; NumPy has single ones"
+            sentence = "PyTorch packs two elements of f4_e2m1 into one, and cannot slice these; numpy() reads single elements"
             raise tensor._unserved(sentence, "unsupported-type")
         array = self.numpy(verify=verify)
         part = tensor._in_torch(lambda: to_torch(own, array), array.shape)
@@ -163,8 +163,8 @@ class Tensor:
     @property
     def _kind(self) -> str:
         """Returns a few words about the tensor for tables: the dtype of a dense tensor; the layout of any other tensor, such as
-        ``gguf.q4_0``, with its dtype if it has one; for a tensor that is stored as several tensors, the name that ``zten ls`` shows, such
-        as ``MXFP4 [32]``."""
+        ``gguf.q4_0``, with its dtype if it has one; for a tensor that is stored as several tensors, the name that ``zten ls``
+        shows, such as ``MXFP4 [32]``."""
         if (form := self._form) is not None:
             return form
         parts = [None if self.format == "dense" else self.format, self.dtype]
@@ -181,8 +181,8 @@ class Tensor:
 
     @property
     def _components(self) -> list[Component]:
-        """The components of the tensor, in the order of the file. The list is created when it is first used, because a small tensor can be
-        read faster without it."""
+        """The components of the tensor, in the order of the file. The list is created when it is first used, because a small
+        tensor can be read faster without it."""
         if self._listed is None:
             self._listed = [
                 Component(self._file, (self._ordinal, place), described)
@@ -235,8 +235,8 @@ class Tensor:
     def quantization(self) -> dict[str, Any] | None:
         """The parameters of a quantized tensor: ``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``bits``,
         ``group_size`` and ``axis`` of a ``zt.quant_group/1``; ``axis`` and ``block_size`` of a ``zt.mx/1``; ``ggml_type``,
-        ``block_elements`` and ``block_bytes`` of blocks of GGUF; ``convention``, ``bits`` and ``group_size`` (0: a whole row or more)
-        of a tensor that is stored as several tensors. None for any other tensor.
+        ``block_elements`` and ``block_bytes`` of blocks of GGUF; ``convention``, ``bits`` and ``group_size`` (0: a whole row or
+        more) of a tensor that is stored as several tensors. None for any other tensor.
 
         Raises:
             Unsupported: the attributes are missing or unknown.
@@ -340,7 +340,8 @@ class Tensor:
         return self._item(self.numpy() if self.size == 1 else None)
 
     def _item(self, array: Array | None) -> Any:
-        """Returns the only element of ``array`` as a value of Python. ``array`` is None if the tensor does not have exactly one element.
+        """Returns the only element of ``array`` as a value of Python. ``array`` is None if the tensor does not have exactly one
+        element.
 
         Raises:
             Unsupported: ``array`` is None.
@@ -425,8 +426,8 @@ class Tensor:
         try:
             array = self._room(self.shape, np.float32)
         except Error:
-            # A component that does not fit the shape is a better reason than an array that NumPy cannot make: the native call checks the
-            # components before it looks at the buffer.
+            # A component that does not fit the shape is a better reason than an array that NumPy cannot make: the native call
+            # checks the components before it looks at the buffer.
             reader.dequantize(self._ordinal, np.empty(0, np.float32))
             raise
         reader.dequantize(self._ordinal, array.reshape(-1))
@@ -446,9 +447,9 @@ class Tensor:
         return moved(self._in_torch(lambda: torch.from_numpy(array), array.shape), wanted, device)
 
     def __getitem__(self, index: Index) -> Slice:
-        """Returns a part of a dense or quantized tensor, which is not read yet. The index has integers, slices and an ellipsis, as for an
-        array. Its first item may be a list or mask of rows, ``tensor[[0, 5, 7]]``; of an uncompressed tensor only these rows
-        are read."""
+        """Returns a part of a dense or quantized tensor, which is not read yet. The index has integers, slices and an ellipsis,
+        as for an array. Its first item may be a list or mask of rows, ``tensor[[0, 5, 7]]``; of an uncompressed tensor only these
+        rows are read."""
         if not self._is_quantized:
             self._elements()
         return Slice(self, index)
@@ -489,8 +490,8 @@ class Tensor:
         raise self._unserved(sentence, "unsupported-type")
 
     def _torch_exporter(self) -> Any:
-        """Reads the tensor as a tensor of PyTorch. Returns None if the program has not imported PyTorch, or PyTorch does not have the
-        dtype."""
+        """Reads the tensor as a tensor of PyTorch. Returns None if the program has not imported PyTorch, or PyTorch does not have
+        the dtype."""
         if "torch" not in sys.modules:
             return None
         element = self._elements()
@@ -518,13 +519,13 @@ class Tensor:
 
     @property
     def _form(self) -> str | None:
-        """The name that ``zten ls`` shows for a quantized tensor that is stored as several tensors, such as ``MXFP4 [32]``; None for any
-        other tensor."""
+        """The name that ``zten ls`` shows for a quantized tensor that is stored as several tensors, such as ``MXFP4 [32]``; None
+        for any other tensor."""
         return self._file._reader.form(self._ordinal) if self.format.startswith("quant.") else None
 
     def _elements(self) -> str:
-        """Returns the name of the dtype as which the elements of a dense tensor are read, or ``OPAQUE`` for elements that only NumPy
-        interprets.
+        """Returns the name of the dtype as which the elements of a dense tensor are read, or ``OPAQUE`` for elements that only
+        NumPy interprets.
 
         Raises:
             Invalid, Unsupported: the tensor is unread, is not dense, or has elements of an unknown size.
@@ -546,8 +547,8 @@ class Tensor:
             self.size * _types.numpy_dtype(data._read_as).itemsize
         ):
             raise self._unserved(
-                f"what elements of type {data.dtype!r} take is not known: "
-                f"components[{data.role!r}] has what they are stored as",
+                f"the size of elements of type {data.dtype!r} is not known: "
+                f"components[{data.role!r}].numpy() reads them as their storage type",
                 "unsupported-type",
             )
         self._element = data._read_as
@@ -570,16 +571,16 @@ class Tensor:
             raise self._unserved(sentence, "unsupported-type")
         dtype = _types.torch_dtype(element)
         if element == "f4_e2m1" and (not self.shape or self.shape[-1] % 2):
-            sentence = "PyTorch has f4_e2m1 in pairs, and the last dimension is odd; NumPy has single ones"
+            sentence = "PyTorch packs two elements of f4_e2m1 into one, and the last dimension is odd; numpy() reads single elements"
             raise self._unserved(sentence, "unsupported-type")
         if dtype is None:
-            sentence = f"this version of PyTorch has no type for {element}; NumPy has"
+            sentence = f"this version of PyTorch has no dtype for {element}; numpy() reads it"
             raise self._unserved(sentence, "unsupported-type")
         return dtype
 
     def _unserved(self, sentence: str, rule: str = "unsupported-format") -> Unsupported:
-        """Returns the error of a call that does not support this tensor. ``sentence`` says why, and ``rule`` is the id of the unsupported
-        feature."""
+        """Returns the error of a call that does not support this tensor. ``sentence`` says why, and ``rule`` is the id of the
+        unsupported feature."""
         return unserved(sentence, self.name, rule, file=self._file._reader.path)
 
     def _room(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
@@ -598,8 +599,8 @@ class Tensor:
 
     @property
     def _data(self) -> Component:
-        """The only component of a dense tensor, of the role ``data``. When the file was opened, zten checked that a dense tensor has
-        it."""
+        """The only component of a dense tensor, of the role ``data``. When the file was opened, zten checked that a dense tensor
+        has it."""
         return next(component for component in self._components if component.role == "data")
 
     def _fill(self, content: Bytes, verify: bool) -> None:
@@ -610,8 +611,8 @@ class Tensor:
             reader.read_slice(self._ordinal, [], content)
 
     def _content(self, data: Component, verify: bool) -> Bytes:
-        """Reads and returns the decoded bytes of a dense tensor, whose component is ``data``. The digest of an uncompressed component is
-        compared only if ``verify`` is true."""
+        """Reads and returns the decoded bytes of a dense tensor, whose component is ``data``. The digest of an uncompressed
+        component is compared only if ``verify`` is true."""
         if verify or data._read_as == "f4_e2m1" or data.nbytes is None:
             return data._raw()
         content = data._room(data.nbytes)
@@ -619,8 +620,8 @@ class Tensor:
         return content
 
     def _is_mapped(self, data: Component, verify: bool) -> bool:
-        """Returns whether the elements of the component ``data`` are a view of the memory map. If they are, ``verify`` is true, and there is
-        a digest to compare, the tensor is verified first."""
+        """Returns whether the elements of the component ``data`` are a view of the memory map. If they are, ``verify`` is true,
+        and there is a digest to compare, the tensor is verified first."""
         if not (data._direct and self._file._map and self.size):
             return False
         if verify and data._verifiable:
@@ -628,8 +629,9 @@ class Tensor:
         return True
 
     def _part(self, index: Index | None, verify: bool) -> Array | None:
-        """Reads the part of a dense tensor that ``index`` selects in one native call. Returns None if the native module does not read this
-        part in one call, because it is empty or large, the index is not common, or the elements are not stored as they are read."""
+        """Reads the part of a dense tensor that ``index`` selects in one native call. Returns None if the native module does not
+        read this part in one call, because it is empty or large, the index is not common, or the elements are not stored as they
+        are read."""
         part = self._file._reader.part(self._ordinal, index, verify)
         if part is None:
             return None
@@ -645,8 +647,8 @@ class Tensor:
         is_viewed = element != "f4_e2m1" and self._file._digests is None
         if is_viewed and self._is_mapped(data := self._data, verify):
             view = self._file._view(self.name, self.shape, self._numpy_dtype(), data.offset)
-            # An index of integers alone gives a scalar of NumPy. The dtype is passed on because NumPy gives a scalar of text the dtype of
-            # its own length.
+            # An index of integers alone gives a scalar of NumPy. The dtype is passed on because NumPy gives a scalar of text the
+            # dtype of its own length.
             return np.asarray(view[index], view.dtype)
         selection = select(index, self.shape)
         if element == "f4_e2m1":
@@ -673,8 +675,8 @@ class Tensor:
         return np.asarray(array[(*selection.rest, ...)] if rows is None else array[(slice(None), *selection.rest[1:])])
 
     def _rows(self, selection: Selection, dtype: np.dtype[Any]) -> Array:
-        """Reads the rows that ``selection.rows`` lists, in its order, as an array of ``dtype``. Neighboring rows are read together, others
-        one by one. Of a compressed component, all rows from the first to the last selected one are read."""
+        """Reads the rows that ``selection.rows`` lists, in its order, as an array of ``dtype``. Neighboring rows are read
+        together, others one by one. Of a compressed component, all rows from the first to the last selected one are read."""
         assert selection.rows is not None
         reader, (span, *others) = self._file._reader, selection.ranges
         if self._data.encoding != "raw":
@@ -692,8 +694,8 @@ class Tensor:
         return np.asarray(array[places])
 
     def _whole(self) -> dict[str, tuple[str, Bytes]]:
-        """Reads and validates all components of the tensor together. Returns the dtype and the decoded bytes of each component by its
-        role."""
+        """Reads and validates all components of the tensor together. Returns the dtype and the decoded bytes of each component by
+        its role."""
         arrays: list[Bytes | None] = []
         for component in self._components:
             length = component.nbytes

@@ -131,8 +131,8 @@ def opaque_dtype(spelled: str, size: int, name: str, reader: Reader) -> np.dtype
     returned: its elements would be pointers.
     """
     try:
-        # Evaluating the untrusted list is safe: the native module has checked that it has only tuples, strings and numbers, and Python
-        # limits how deep it may nest.
+        # Evaluating the untrusted list is safe: the native module has checked that it has only tuples, strings and numbers, and
+        # Python limits how deep it may nest.
         is_list = spelled.startswith("[")
         descr: Any = ast.literal_eval(_LONG.sub(lambda found: found[1] or "", spelled)) if is_list else spelled
         dtype: np.dtype[Any] = np.lib.format.descr_to_dtype(descr)
@@ -157,8 +157,8 @@ def short(spelled: str) -> str:
 
 
 def torch_dtype(name: str) -> Any:
-    """Returns the PyTorch dtype of the elements that zTensor calls ``name``, such as ``"bf16"``; None if this version of PyTorch does not
-    have the dtype."""
+    """Returns the PyTorch dtype of the elements that zTensor calls ``name``, such as ``"bf16"``; None if this version of PyTorch
+    does not have the dtype."""
     import torch
 
     own = "float4_e2m1fn_x2" if name == "f4_e2m1" else _TORCH.get(name, "")
@@ -231,8 +231,8 @@ def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
 def empty(
     name: str, shape: Sequence[int], dtype: npt.DTypeLike, reader: Reader
 ) -> Array:
-    """Allocates an array of ``shape`` and ``dtype`` for the object ``name`` of the file ``reader``. Raises a :class:`zten.Error` if NumPy
-    does not support the number or size of the dimensions, or there is no memory for the array."""
+    """Allocates an array of ``shape`` and ``dtype`` for the object ``name`` of the file ``reader``. Raises a :class:`zten.Error`
+    if NumPy does not support the number or size of the dimensions, or there is no memory for the array."""
     try:
         dtype = np.dtype(dtype)
         # `np.empty` replaces text of length 0 by text of length 1.
@@ -244,8 +244,8 @@ def empty(
 def viewed(
     buffer: Any, offset: int, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], reader: Reader
 ) -> Array:
-    """Returns an array of ``shape`` and ``dtype`` that is a view of ``buffer`` from byte ``offset`` on: the elements of the object ``name``
-    of the file ``reader``. Raises a :class:`zten.Error` if NumPy does not support the shape."""
+    """Returns an array of ``shape`` and ``dtype`` that is a view of ``buffer`` from byte ``offset`` on: the elements of the
+    object ``name`` of the file ``reader``. Raises a :class:`zten.Error` if NumPy does not support the shape."""
     try:
         return np.ndarray(shape, dtype, buffer, offset)
     except NO_ARRAY as error:
@@ -253,8 +253,8 @@ def viewed(
 
 
 def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) -> Array:
-    """Reshapes ``array`` to ``shape``, the shape of the object ``name`` of the file ``reader``. Raises a :class:`zten.Error` if NumPy does
-    not support the shape."""
+    """Reshapes ``array`` to ``shape``, the shape of the object ``name`` of the file ``reader``. Raises a :class:`zten.Error` if
+    NumPy does not support the shape."""
     try:
         return array.reshape(shape)
     except NO_ARRAY as error:
@@ -262,8 +262,8 @@ def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) ->
 
 
 def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reader: Reader) -> Any:
-    """Calls ``make``, and returns the tensor of PyTorch that it creates, of ``shape``, for the object ``name`` of the file ``reader``.
-    Raises a :class:`zten.Error` if PyTorch does not support the shape."""
+    """Calls ``make``, and returns the tensor of PyTorch that it creates, of ``shape``, for the object ``name`` of the file
+    ``reader``. Raises a :class:`zten.Error` if PyTorch does not support the shape."""
     try:
         return make()
     except NO_ARRAY as error:
@@ -277,14 +277,14 @@ def as_bytes(array: Array) -> Bytes:
 
 
 def truth(content: Bytes) -> Array:
-    """Converts ``content``, one byte for each element, to an array of bools. Each byte that is not 0 is true, as in files of generation
-    0.1."""
+    """Converts ``content``, one byte for each element, to an array of bools. Each byte that is not 0 is true, as in files of
+    generation 0.1."""
     return np.not_equal(content, 0)
 
 
 def unpack(packed: Bytes, count: int) -> Array:
-    """Unpacks ``count`` elements of ``f4_e2m1`` from ``packed``, which has two in each byte, to an array with one element in each byte. The
-    first element of a pair is in the low four bits."""
+    """Unpacks ``count`` elements of ``f4_e2m1`` from ``packed``, which has two in each byte, to an array with one element in each
+    byte. The first element of a pair is in the low four bits."""
     codes = np.empty(count, np.uint8)
     np.bitwise_and(packed[: (count + 1) // 2], 15, out=codes[0::2])
     np.right_shift(packed[: count // 2], 4, out=codes[1::2])
@@ -292,8 +292,8 @@ def unpack(packed: Bytes, count: int) -> Array:
 
 
 def pack(codes: Bytes) -> Bytes:
-    """Packs ``codes``, elements of ``f4_e2m1`` in the low four bits of a byte each, to two elements in each byte. The first element of a
-    pair is in the low four bits. After an odd number of elements, the last high bits are 0."""
+    """Packs ``codes``, elements of ``f4_e2m1`` in the low four bits of a byte each, to two elements in each byte. The first
+    element of a pair is in the low four bits. After an odd number of elements, the last high bits are 0."""
     packed = np.bitwise_and(codes[0::2], np.uint8(15))
     high = np.left_shift(codes[1::2], np.uint8(4))
     packed[: len(high)] |= high

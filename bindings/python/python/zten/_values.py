@@ -28,6 +28,6 @@ class Entries(tuple[tuple[Any, Any], ...]):
 
 
 def integer(document: dict[str, Any]) -> Any:
-    """Returns the integer for ``{"$int": "…"}``, which stands in JSON for an integer that a double cannot represent. Returns any other
-    ``document`` unchanged. It is an ``object_hook`` for the module ``json``."""
+    """Returns the integer for ``{"$int": "…"}``, which stands in JSON for an integer that a double cannot represent. Returns any
+    other ``document`` unchanged. It is an ``object_hook`` for the module ``json``."""
     return int(document["$int"]) if document.keys() == {"$int"} else document

@@ -28,8 +28,8 @@ Generation: TypeAlias = Literal["1.2", "2", 2]
 Format: TypeAlias = Literal["zt", "safetensors", "npz", "npy"]
 """The formats that zten writes, named by the suffixes of their files."""
 
-# A component to write: its role, its storage dtype, its dtype, its number of elements, its bytes, and whether an earlier component may
-# have the same bytes, which are then stored once.
+# A component to write: its role, its storage dtype, its dtype, its number of elements, its bytes, and whether an earlier
+# component may have the same bytes, which are then stored once.
 Part: TypeAlias = tuple[str, str, str, int, Bytes, bool]
 
 
@@ -252,8 +252,9 @@ def convert(
 ) -> int:
     """Converts a file of any format that :func:`zten.open` reads. The suffix of the target decides the new format: zTensor
     1.2 or 2, safetensors, ``.npz`` or ``.npy``. All bytes that are read are validated. A model in several files becomes one
-    file. A zTensor file keeps the quantized blocks of GGUF as they are. A quantized tensor that is stored as several tensors becomes
-    one object of a zTensor file whose generation has its form, and becomes these tensors again in a file of another format.
+    file. A zTensor file keeps the quantized blocks of GGUF as they are. A quantized tensor that is stored as several tensors
+    becomes one object of a zTensor file whose generation has its form, and becomes these tensors again in a file of another
+    format.
 
     Args:
         source, limits, tolerate, shards: as for :func:`zten.open`.
@@ -290,8 +291,8 @@ def save(
     zstd: int | None,
     canonical: bool,
 ) -> bytes | None:
-    """Writes a file with all ``tensors`` at ``path``, or returns the bytes of the file if ``path`` is None. The other arguments are those
-    of :func:`zten.numpy.save_file`."""
+    """Writes a file with all ``tensors`` at ``path``, or returns the bytes of the file if ``path`` is None. The other arguments
+    are those of :func:`zten.numpy.save_file`."""
     names, own = list(tensors), _named(generation)
     path = None if path is None else resolved(path)
     suffix = _format(path, format, (own, digest, canonical, False), zstd)
@@ -365,8 +366,8 @@ def _shown(path: Path | None) -> str | None:
 
 
 def _declared(value: Any) -> tuple[list[int], str]:
-    """Returns the shape of ``value``, a dense tensor or an array, and the name that its dtype has in zTensor. The elements of a value
-    with the attributes ``shape`` and ``dtype`` are not read, because they may be on a device."""
+    """Returns the shape of ``value``, a dense tensor or an array, and the name that its dtype has in zTensor. The elements of a
+    value with the attributes ``shape`` and ``dtype`` are not read, because they may be on a device."""
     if not hasattr(value, "shape") or not hasattr(value, "dtype") or hasattr(value, "__dataframe__"):
         shape, part = _part("data", value, "2")
         return shape, part[2]
@@ -383,8 +384,8 @@ def _declared(value: Any) -> tuple[list[int], str]:
 
 
 def _named(generation: Generation) -> str:
-    """Returns ``generation`` as text: ``"2"`` for the number 2. Any other value is returned as it is, and ``_check_form`` and the native
-    module reject wrong ones."""
+    """Returns ``generation`` as text: ``"2"`` for the number 2. Any other value is returned as it is, and ``_check_form`` and the
+    native module reject wrong ones."""
     is_two = type(generation) is int and generation == 2
     return "2" if is_two else cast(str, generation)
 
@@ -393,7 +394,8 @@ def _format(path: Path | None, format: str | None, form: tuple[str, str | None, 
     """Returns the suffix, without its dot, of the format to write: ``format``, or else the suffix of ``path``.
 
     Raises:
-        ValueError: zten does not write this format, or an option of ``form`` or ``zstd`` differs from its default, and the format is not
+        ValueError: zten does not write this format, or an option of ``form`` or ``zstd`` differs from its default, and the format
+        is not
             that of ``.zt`` files, which alone has these options.
     """
     generation, digest, canonical, _ = form
@@ -424,8 +426,8 @@ def naming(what: str) -> Iterator[None]:
 
 
 def tied(tensors: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the tensors that are the same view of the same memory as an earlier tensor, such as tied weights: the name of each, with the
-    name of the first tensor that is this view."""
+    """Returns the tensors that are the same view of the same memory as an earlier tensor, such as tied weights: the name of each,
+    with the name of the first tensor that is this view."""
     seen: dict[Any, str] = {}
     ties = {}
     for name, value in tensors.items():
@@ -449,8 +451,8 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _sparse_scipy(value: Any, generation: str) -> tuple[Sequence[int], str, dict[str, Any]]:
-    """Returns what is written of ``value``, a sparse array of SciPy, in a file of ``generation``: its shape, its layout, and arrays for
-    the components by their roles."""
+    """Returns what is written of ``value``, a sparse array of SciPy, in a file of ``generation``: its shape, its layout, and
+    arrays for the components by their roles."""
     is_coo = value.format == "coo"
     value = value if is_coo else value.tocsr()
     if generation == "2":
@@ -466,8 +468,8 @@ def _sparse_scipy(value: Any, generation: str) -> tuple[Sequence[int], str, dict
 
 
 def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
-    """Returns what is written of ``value``, a sparse tensor of PyTorch: its shape, its layout, and arrays or tensors for the components by
-    their roles.
+    """Returns what is written of ``value``, a sparse tensor of PyTorch: its shape, its layout, and arrays or tensors for the
+    components by their roles.
 
     Raises:
         TypeError: the layout is neither CSR of two dimensions nor COO without dense dimensions.
@@ -492,8 +494,8 @@ def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
 def _check_quantized(
     shape: Sequence[int], components: Mapping[str, Any], how: tuple[int, int, str]
 ) -> None:
-    """Checks that the shapes and dtypes of ``components``, those of a ``quantized_group``, follow from its ``shape`` and from ``how``: its
-    number of bits, its group size and its packing.
+    """Checks that the shapes and dtypes of ``components``, those of a ``quantized_group``, follow from its ``shape`` and from
+    ``how``: its number of bits, its group size and its packing.
 
     Raises:
         ValueError: they do not, or the packing is unknown.
@@ -538,8 +540,8 @@ def _check_form(generation: object, zstd: object) -> None:
 def _part(
     role: str, value: Any, generation: str
 ) -> tuple[list[int], Part]:
-    """Converts ``value``, an array or dense tensor, to a component with the role ``role`` of a file of ``generation``. Returns the shape of
-    the value, and the component.
+    """Converts ``value``, an array or dense tensor, to a component with the role ``role`` of a file of ``generation``. Returns
+    the shape of the value, and the component.
 
     Raises:
         TypeError: the generation has no dtype for the elements, or the value is a masked array or a data frame.

@@ -88,8 +88,8 @@ def load(
 def _merged(
     metadata: Mapping[str, str] | None, attributes: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """Returns the attributes of the file: those of ``metadata``, whose values are text, and those of ``attributes``. If both have a key,
-    the value of ``attributes`` is used. Returns None if both are None."""
+    """Returns the attributes of the file: those of ``metadata``, whose values are text, and those of ``attributes``. If both have
+    a key, the value of ``attributes`` is used. Returns None if both are None."""
     if metadata is None:
         return attributes
     for key, text in metadata.items():

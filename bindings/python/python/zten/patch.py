@@ -15,9 +15,9 @@ A patch is a file that anyone may have made: one that is damaged, or was made of
 page `docs/patch.md` of the project describes the format.
 
 A model is a file of any format that zten reads, also in shards, or a mapping of names to arrays of NumPy, tensors of PyTorch, or
-other dense arrays that :func:`zten.numpy.save_file` takes. Contiguous arrays in the memory of the CPU are read where they are. Others,
-such as tensors on a device, are copied one at a time. Do not change arrays while a call reads them. Besides the arrays, memory is
-needed for the headers, 4 KiB for each array, and at most 18 MiB for each patch.
+other dense arrays that :func:`zten.numpy.save_file` takes. Contiguous arrays in the memory of the CPU are read where they are.
+Others, such as tensors on a device, are copied one at a time. Do not change arrays while a call reads them. Besides the arrays,
+memory is needed for the headers, 4 KiB for each array, and at most 18 MiB for each patch.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ class Patch:
 
 @dataclass(frozen=True)
 class Verified:
-    """What :func:`verify` has found: the identities of the model before and after the patches, and the number of tensors after them."""
+    """What :func:`verify` has found: the identities of the model before and after the patches, and the number of tensors after
+    them."""
 
     base: str
     """The identity of the base, as :meth:`zten.File.identity` returns it."""
@@ -187,7 +188,8 @@ def apply(
         patches: a patch, or a sequence of patches, of which each was made of the result of the one before it.
         output: the path of the result. Its suffix decides the format: ``.zt``, ``.safetensors``, ``.npz`` or ``.npy``.
         format: the format, if the suffix of the path does not decide it.
-        generation: the generation of a ``.zt`` file, ``"1.2"`` or ``"2"``. None is that of the file that the patch was made for, or of
+        generation: the generation of a ``.zt`` file, ``"1.2"`` or ``"2"``. None is that of the file that the patch was made for,
+        or of
             ``old``, and otherwise ``"1.2"``.
         overwrite: replace an existing file at the path.
         limits, tolerate: as for :func:`zten.open`, for all files.
@@ -218,10 +220,10 @@ def update(
     """Applies patches to arrays and tensors in place.
 
     First the whole result is computed without writing it, and all digests are compared: a wrong base, a damaged patch, and a patch
-    that was applied already raise an error and change nothing. Then the elements are written, which cannot be undone. If that fails,
-    because a patch can no longer be read, a file has changed, or another thread has changed the arrays, an exception is raised and some
-    tensors are new and others old: load them anew. An interrupt (Ctrl-C) is raised after all elements were written. Programs that
-    need the old or the new model after any failure use :func:`apply`.
+    that was applied already raise an error and change nothing. Then the elements are written, which cannot be undone. If that
+    fails, because a patch can no longer be read, a file has changed, or another thread has changed the arrays, an exception is
+    raised and some tensors are new and others old: load them anew. An interrupt (Ctrl-C) is raised after all elements were
+    written. Programs that need the old or the new model after any failure use :func:`apply`.
 
     Contiguous arrays and tensors in the memory of the CPU are changed where they are. All others, such as tensors on a device, are
     copied to the CPU first, all together, and those that changed are copied back at the end. Tensors that are the same memory,
@@ -305,8 +307,8 @@ def show(
 
 @contextmanager
 def _model(model: Model) -> Iterator[Any]:
-    """Yields what the native module takes for ``model``: for a file, the path, bytes or open file, which is closed at the end of the
-    block; for arrays, what :func:`_arrays` returns."""
+    """Yields what the native module takes for ``model``: for a file, the path, bytes or open file, which is closed at the end of
+    the block; for arrays, what :func:`_arrays` returns."""
     if isinstance(model, Mapping):
         yield _arrays(model)
     else:
@@ -316,8 +318,8 @@ def _model(model: Model) -> Iterator[Any]:
 
 @contextmanager
 def _sources(patches: Patches) -> Iterator[list[Any]]:
-    """Yields what the native module takes for ``patches``: a list of paths, bytes and open files, which are closed at the end of the
-    block."""
+    """Yields what the native module takes for ``patches``: a list of paths, bytes and open files, which are closed at the end of
+    the block."""
     several = isinstance(patches, Sequence) and not isinstance(patches, (str, bytes, bytearray, memoryview))
     with ExitStack() as stack:
         given: Iterable[Any] = patches if several else [patches]  # type: ignore[assignment]
@@ -325,8 +327,9 @@ def _sources(patches: Patches) -> Iterator[list[Any]]:
 
 
 def _arrays(tensors: Mapping[str, Any]) -> tuple[list[_zten._Array], Callable[[int], _types.Bytes]]:
-    """Returns a list of the name, dtype, shape and bytes of each array, and a function. The bytes of an array that is on a device, or is
-    not contiguous and little-endian, are None in the list. The function copies them for the index of the array, when they are read."""
+    """Returns a list of the name, dtype, shape and bytes of each array, and a function. The bytes of an array that is on a
+    device, or is not contiguous and little-endian, are None in the list. The function copies them for the index of the array,
+    when they are read."""
     values, entries = [], []
     for name, value in tensors.items():
         with _naming(name):
@@ -355,8 +358,8 @@ def _naming(name: object) -> Any:
 
 
 def _dense(name: str, value: Any) -> Any:
-    """Checks that ``value``, the tensor ``name``, is dense, and returns it: as it is if it has the attributes ``shape`` and ``dtype``,
-    otherwise as an array of NumPy.
+    """Checks that ``value``, the tensor ``name``, is dense, and returns it: as it is if it has the attributes ``shape`` and
+    ``dtype``, otherwise as an array of NumPy.
 
     Raises:
         Unsupported: the tensor is sparse.
@@ -368,8 +371,8 @@ def _dense(name: str, value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Returns whether the memory of ``value`` has the bytes that a file would have: on the CPU, contiguous, little-endian, and not packed
-    differently, as ``f4_e2m1`` is."""
+    """Returns whether the memory of ``value`` has the bytes that a file would have: on the CPU, contiguous, little-endian, and
+    not packed differently, as ``f4_e2m1`` is."""
     if _write._is_torch(value):
         is_view = value.is_conj() or value.is_neg()
         return bool(value.device.type == "cpu" and value.is_contiguous() and not is_view)
@@ -382,9 +385,9 @@ _Memory: TypeAlias = tuple[_types.Bytes, Callable[[], None] | None]
 
 
 def _writable(tensors: Mapping[str, Any]) -> tuple[list[_zten._Place], list[_Memory], list[str]]:
-    """Returns three lists about the arrays that a patch changes in place: the name, dtype and shape of each array, with the index of its
-    memory in the second list; the bytes of each memory, which may be a copy, with a function that copies them back to the array, or None
-    if the bytes are the array's own; and for each memory the name of the first array that has it.
+    """Returns three lists about the arrays that a patch changes in place: the name, dtype and shape of each array, with the index
+    of its memory in the second list; the bytes of each memory, which may be a copy, with a function that copies them back to the
+    array, or None if the bytes are the array's own; and for each memory the name of the first array that has it.
 
     Raises:
         TypeError, ValueError: an array cannot be changed in place.
@@ -427,8 +430,8 @@ _byte_bounds: Callable[[npt.NDArray[Any]], tuple[int, int]] = getattr(getattr(np
 
 
 def _extent(value: Any) -> tuple[tuple[Any, ...], tuple[str, int, int]]:
-    """Returns a key, which is equal for two arrays if they are the same view of the same memory, and the memory that the elements are in:
-    the device, the address of the first byte, and the address after the last byte."""
+    """Returns a key, which is equal for two arrays if they are the same view of the same memory, and the memory that the elements
+    are in: the device, the address of the first byte, and the address after the last byte."""
     if isinstance(value, np.ndarray):
         start, end = _byte_bounds(value)
         where = ("cpu", start, end)

@@ -21,8 +21,8 @@ pub(crate) type OpenShards<'a> = Shards<'a, Watched>;
 /// A shard or sibling file that a header lists.
 pub(super) struct Listed {
     pub(super) want: Want,
-    /// The file that was found by the name or the digest of the shard; `None` if no file was found. Unset as long as a remote file has not
-    /// been looked for.
+    /// The file that was found by the name or the digest of the shard; `None` if no file was found. Unset as long as a remote
+    /// file has not been looked for.
     pub(super) found: OnceLock<Option<OpenedShard>>,
 }
 
@@ -30,7 +30,8 @@ pub(super) struct Listed {
 pub(super) struct OpenedShard {
     pub(super) source: Arc<OpenSource>,
     pub(super) length: u64,
-    /// The blocks of the file with a digest of each, which were computed when the digest of the whole file was compared. Unset before that.
+    /// The blocks of the file with a digest of each, which were computed when the digest of the whole file was compared. Unset
+    /// before that.
     verified: OnceLock<VerifiedBlocks>,
 }
 
@@ -41,7 +42,8 @@ impl OpenedShard {
 }
 
 impl Listed {
-    /// Creates the entry for the shard `want` of the file `root` at `path`. If `root` is a file on disk, looks for the shard and opens it.
+    /// Creates the entry for the shard `want` of the file `root` at `path`. If `root` is a file on disk, looks for the shard and
+    /// opens it.
     pub(super) fn open_sibling(want: Want, root: &OpenSource, path: &Path) -> io::Result<Self> {
         let (OpenSource::File(_) | OpenSource::Blob(_)) = root else {
             return Ok(Self { want, found: OnceLock::new() });
@@ -51,8 +53,8 @@ impl Listed {
         Ok(Self { want, found: OnceLock::from(found) })
     }
 
-    /// Returns the file of this shard of `root`. If `root` is remote, the first call looks for the file. Returns `None` if there is no such
-    /// file.
+    /// Returns the file of this shard of `root`. If `root` is remote, the first call looks for the file. Returns `None` if there
+    /// is no such file.
     pub(super) fn find(&self, root: &OpenSource) -> io::Result<Option<&OpenedShard>> {
         if self.found.get().is_none() {
             let found = root.find(&self.want).map_err(|error| {
@@ -67,9 +69,9 @@ impl Listed {
 }
 
 impl Open {
-    /// Finds the groups of tensors that together are a quantized tensor by a convention, such as codes and scales. The shapes of some groups
-    /// are the content of small tensors. Of a remote file these are not read, because that would fetch most of the file, so such groups are
-    /// not found.
+    /// Finds the groups of tensors that together are a quantized tensor by a convention, such as codes and scales. The shapes of
+    /// some groups are the content of small tensors. Of a remote file these are not read, because that would fetch most of the
+    /// file, so such groups are not found.
     pub(crate) fn groups(&self, cancel: &Cancel) -> Result<Groups, Error> {
         if !self.archive.needs_content_for_groups() || self.is_remote() {
             return self.archive.find_groups(None);
@@ -113,8 +115,8 @@ impl Open {
         verified.map(|()| shards)
     }
 
-    /// Opens the shards with the names `only`, or all shards if `only` is `None`. A shard that an earlier call has verified is not verified
-    /// again.
+    /// Opens the shards with the names `only`, or all shards if `only` is `None`. A shard that an earlier call has verified is
+    /// not verified again.
     fn bind(&self, cancel: &Cancel, only: Option<HashSet<&str>>) -> Result<OpenShards<'_>, Error> {
         let mut shards = self.manifest().bind_shards(&Finder { open: self, cancel, only })?;
         for bound in shards.bound_mut() {
@@ -137,8 +139,8 @@ impl Open {
         }
     }
 
-    /// Begins to fetch all bytes of the remote files of `shards`, to compare their digests. Skips shards without a digest, and shards that
-    /// have been verified before.
+    /// Begins to fetch all bytes of the remote files of `shards`, to compare their digests. Skips shards without a digest, and
+    /// shards that have been verified before.
     fn plan_whole<'s>(&self, shards: impl Iterator<Item = Shard<'s>>) -> io::Result<()> {
         for shard in shards.filter(|shard| shard.digest().is_some()) {
             if let Some(found) = self.known(shard.name())
@@ -157,7 +159,8 @@ impl Open {
         listed.found.get()?.as_ref()
     }
 
-    /// Returns the file of the shard `name`. If it has not been opened before, looks for it. Returns `None` if there is no such file.
+    /// Returns the file of the shard `name`. If it has not been opened before, looks for it. Returns `None` if there is no such
+    /// file.
     pub(super) fn found(&self, name: &str) -> io::Result<Option<&OpenedShard>> {
         match self.shards.iter().find(|listed| listed.want.name() == name) {
             Some(listed) => listed.find(self.source()),

@@ -1,4 +1,5 @@
-//! Replaces the exports and imports that `wasm-bindgen` generates for a wasm module of `zten` by plain ones, which hosts call directly.
+//! Replaces the exports and imports that `wasm-bindgen` generates for a wasm module of `zten` by plain ones, which hosts call
+//! directly.
 //!
 //! `wasm-bindgen` makes exports and imports without `unsafe`, together with glue code that serves only one instance. Each file
 //! needs an instance of its own, so the hosts (`instance.ts`) call the module directly. This program gives imports back their plain

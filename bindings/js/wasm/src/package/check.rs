@@ -34,8 +34,8 @@ pub(crate) fn begin(file: &'static File, out: &mut Answer) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads and verifies the content of object `ordinal` of `file`. If no other object can change the verdict, ends the validation, and writes the
-/// report to `out`.
+/// Reads and verifies the content of object `ordinal` of `file`. If no other object can change the verdict, ends the validation,
+/// and writes the report to `out`.
 pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
@@ -51,8 +51,8 @@ pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io:
     }
 }
 
-/// Compares the tensors that are in two files of the index `file`. Writes a finding to `out` if these files could not be read. The host may then call
-/// again.
+/// Compares the tensors that are in two files of the index `file`. Writes a finding to `out` if these files could not be read.
+/// The host may then call again.
 #[cfg(feature = "siblings")]
 pub(crate) fn copies(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECK.try_lock() else {

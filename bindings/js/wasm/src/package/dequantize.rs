@@ -10,8 +10,8 @@ use zten::{Error, Tensor};
 
 use super::read::done;
 
-/// Computes the elements of object `object` of `file`, which is quantized, and hands them to the host as little-endian `f32`, in row-major order. Then
-/// writes to `out` whether the digests were verified, or the finding about an error.
+/// Computes the elements of object `object` of `file`, which is quantized, and hands them to the host as little-endian `f32`, in
+/// row-major order. Then writes to `out` whether the digests were verified, or the finding about an error.
 pub(crate) fn object(file: &'static File, object: u32, out: &mut Answer) -> io::Result<()> {
     let mut data = BufWriter::with_capacity(1 << 16, Out::Data);
     let read = session::tensor(file, object).and_then(|tensor| elements(&tensor, &mut data));

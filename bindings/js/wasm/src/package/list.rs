@@ -1,4 +1,5 @@
-//! Describes the file and its objects from the manifest, for the JavaScript package. Names are not escaped, because programs use them.
+//! Describes the file and its objects from the manifest, for the JavaScript package. Names are not escaped, because programs use
+//! them.
 
 use std::io::{self, Write as _};
 
@@ -61,7 +62,8 @@ pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Resu
         tensor.own_attributes()
     };
     let Some(attributes) = attributes else { return Ok(()) };
-    // The attributes are written as a CBOR map of indefinite length, so that they need not be counted before the first one is written.
+    // The attributes are written as a CBOR map of indefinite length, so that they need not be counted before the first one is
+    // written.
     out.write_all(&[0xbf])?;
     for (key, item) in attributes {
         let mut text = Encoder::default();
@@ -123,7 +125,8 @@ fn is_windowed(component: &Component<'_>) -> bool {
     // If a bool is invalid and the checksum is wrong, the checksum is reported, which needs all bytes.
     component.encoding() == Encoding::Raw
         && !component.is_strided()
-        // A digest that covers bytes around the blob is computed from all of these before the first element is returned. A checksum is not.
+        // The checksum of a storage that several tensors share needs all bytes of the storage before the first element. A
+        // checksum of this component alone does not.
         && (component.has_checksum() || component.read_range() == component.extent().range())
         && !(is_bool && component.has_checksum())
 }

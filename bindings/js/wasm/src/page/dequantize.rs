@@ -10,8 +10,8 @@ use zten::{Encoding, Error, Tensor};
 use super::sparsity::check_held;
 use crate::session;
 
-/// Returns the elements of `tensor` at the positions `places`, which count elements in row-major order and are ascending. The tensor is quantized, or
-/// a dense tensor of `f4_e2m1`, two elements of which share a byte.
+/// Returns the elements of `tensor` at the positions `places`, which count elements in row-major order and are ascending. The
+/// tensor is quantized, or a dense tensor of `f4_e2m1`, two elements of which share a byte.
 pub(crate) fn at(tensor: &Tensor<'_>, places: &[u64]) -> Result<Vec<f32>, Error> {
     if has_parts(tensor) {
         return of_parts(tensor, places);
@@ -44,8 +44,8 @@ fn has_parts(tensor: &Tensor<'_>) -> bool {
         })
 }
 
-/// Computes the elements of the quantized `tensor` at the positions `places`, in this order, from the blocks that they are in. Neighboring elements
-/// are computed by one call.
+/// Computes the elements of the quantized `tensor` at the positions `places`, in this order, from the blocks that they are in.
+/// Neighboring elements are computed by one call.
 fn of_parts(tensor: &Tensor<'_>, places: &[u64]) -> Result<Vec<f32>, Error> {
     let mut found = vec![0.0; places.len()];
     let mut rest = found.as_mut_slice();
@@ -69,8 +69,8 @@ struct Picker<'p> {
 }
 
 impl Picker<'_> {
-    /// Copies the wanted elements among `values` to `found`. `values` are the elements of the tensor from `position` on. Returns true as
-    /// soon as all wanted elements were found, so that the caller stops decoding.
+    /// Copies the wanted elements among `values` to `found`. `values` are the elements of the tensor from `position` on. Returns
+    /// true as soon as all wanted elements were found, so that the caller stops decoding.
     fn take(&mut self, values: &[f32]) -> bool {
         let start = self.position;
         self.position = start.saturating_add(u64::try_from(values.len()).unwrap_or(u64::MAX));
@@ -84,7 +84,8 @@ impl Picker<'_> {
     }
 }
 
-/// Reads the elements of the dense `tensor` of `f4_e2m1`, two of which share a byte, and passes them to `picker` until it has found all that it wants.
+/// Reads the elements of the dense `tensor` of `f4_e2m1`, two of which share a byte, and passes them to `picker` until it has
+/// found all that it wants.
 fn of_halves(tensor: &Tensor<'_>, picker: &mut Picker<'_>) -> Result<(), Error> {
     let mut reader = tensor.dense()?.reader()?;
     while let Some(chunk) = reader.next_chunk()? {

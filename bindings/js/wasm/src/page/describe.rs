@@ -51,7 +51,8 @@ impl From<Finding> for Noted {
     }
 }
 
-/// Writes the description of `file` to `out`: its format, the range of its manifest, its totals, the notes on it, and its attributes.
+/// Writes the description of `file` to `out`: its format, the range of its manifest, its totals, the notes on it, and its
+/// attributes.
 pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Summary<'a> {
@@ -85,8 +86,8 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     to_writer(out, &summary)
 }
 
-/// Writes `bytes`, a name that the page passes, such as the name of the file, to `out` as a JSON text in which control and invisible characters are
-/// escaped.
+/// Writes `bytes`, a name that the page passes, such as the name of the file, to `out` as a JSON text in which control and
+/// invisible characters are escaped.
 pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     to_shown(out, &String::from_utf8_lossy(bytes))
 }
@@ -102,8 +103,8 @@ pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Re
     to_shown(out, &List(|| objects().map(described)))
 }
 
-/// Writes a list of three items about object `ordinal` to `out`: its description; its attributes in diagnostic notation; and, if zten does not read
-/// the object, the reason and the advice of the rule that says so, otherwise null.
+/// Writes a list of three items about object `ordinal` to `out`: its description; its attributes in diagnostic notation; and, if
+/// zten does not read the object, the reason and the advice of the rule that says so, otherwise null.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;
@@ -119,7 +120,8 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
     out.write_all(b"]")
 }
 
-/// Returns `attributes` as pairs: the key, and the value in the diagnostic notation of CBOR, of which at most [`VALUE`] bytes are kept.
+/// Returns `attributes` as pairs: the key, and the value in the diagnostic notation of CBOR, of which at most [`VALUE`] bytes are
+/// kept.
 fn notations(attributes: Attributes<'_>) -> Vec<(Text<Escaped<'_>>, String)> {
     attributes.map(|(key, item)| (Text(Escaped(key)), diagnostic::cut(&item, VALUE))).collect()
 }

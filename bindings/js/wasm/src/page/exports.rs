@@ -8,7 +8,8 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{describe, picture, save, statistics, validate, values};
 
-/// Answers with the input of the call, a name of `length` bytes, as a JSON text in which control and invisible characters are escaped.
+/// Answers with the input of the call, a name of `length` bytes, as a JSON text in which control and invisible characters are
+/// escaped.
 #[wasm_bindgen]
 pub fn name(length: usize) -> u32 {
     with(|_, out| describe::name(&input(length)?, out))
@@ -32,8 +33,8 @@ pub fn object(ordinal: u32) -> u32 {
     on_file(|file, out| describe::object(file, ordinal, out))
 }
 
-/// Reads and validates all content of the file, and answers with the report. If the suffix of the file's name is that of another format, answers with
-/// the finding about that instead.
+/// Reads and validates all content of the file, and answers with the report. If the suffix of the file's name is that of another
+/// format, answers with the finding about that instead.
 #[wasm_bindgen]
 pub fn validate_all() -> u32 {
     on_file(|file, out| if check_name(file, out)? { validate::all(file, out) } else { Ok(()) })
@@ -51,14 +52,15 @@ pub fn statistics(object: u32, component: u32) -> u32 {
     on_file(|file, out| statistics::component(file, (object, component), out))
 }
 
-/// Answers with a picture of object `object`: a grid of some of its elements, or of the numbers of entries in each cell if it is sparse.
+/// Answers with a picture of object `object`: a grid of some of its elements, or of the numbers of entries in each cell if it is
+/// sparse.
 #[wasm_bindgen]
 pub fn picture(object: u32) -> u32 {
     on_file(|file, out| picture::object(file, object, out))
 }
 
-/// Selects the part of an array for the next call of [`elements`], or the entries for the next call of [`entries`]. The input of the call, of `length`
-/// bytes, has the start and the end of each range, as little-endian `u64`.
+/// Selects the part of an array for the next call of [`elements`], or the entries for the next call of [`entries`]. The input of
+/// the call, of `length` bytes, has the start and the end of each range, as little-endian `u64`.
 #[wasm_bindgen]
 pub fn select(length: usize) -> u32 {
     with(|_, _| input(length).map(|ranges| values::select(&ranges)))
@@ -77,7 +79,8 @@ pub fn entries(object: u32) -> u32 {
     on_file(|file, out| values::entries(file, object, out))
 }
 
-/// Hands component `component` of object `object` to the host as the bytes of a NumPy file, and answers with a note about its dtype or an error.
+/// Hands component `component` of object `object` to the host as the bytes of a NumPy file, and answers with a note about its
+/// dtype or an error.
 #[wasm_bindgen]
 pub fn save(object: u32, component: u32) -> u32 {
     on_file(|file, out| {

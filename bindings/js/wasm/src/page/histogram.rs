@@ -32,8 +32,8 @@ impl Histogram {
     /// The bound for multiples of the width, 2^52. Below it, the two ends of an interval are different numbers.
     const MOST: f64 = 4_503_599_627_370_496.0;
 
-    /// Adds 1 to the count of the interval that `number`, a finite number, is in. If no interval has the number, doubles the width of the intervals
-    /// until one has it.
+    /// Adds 1 to the count of the interval that `number`, a finite number, is in. If no interval has the number, doubles the
+    /// width of the intervals until one has it.
     pub fn count(&mut self, number: f64) {
         loop {
             let scaled = scale(number, -self.exponent).floor();
@@ -44,8 +44,8 @@ impl Histogram {
         }
     }
 
-    /// Adds 1 to the count of the interval that begins at `multiple` times the width, and returns true. Returns false, and counts nothing, if this
-    /// interval and those that have counted numbers are more than 256.
+    /// Adds 1 to the count of the interval that begins at `multiple` times the width, and returns true. Returns false, and counts
+    /// nothing, if this interval and those that have counted numbers are more than 256.
     fn put(&mut self, multiple: i64) -> bool {
         let (low, high) = self.range.unwrap_or((multiple, multiple));
         let (low, high) = (low.min(multiple), high.max(multiple));
@@ -86,8 +86,8 @@ impl Histogram {
         self.exponent = self.exponent.saturating_add(1);
     }
 
-    /// Returns the width of an interval, the start of the lowest interval that has counted a number, and the counts of the intervals from this one to
-    /// the highest that has. Returns `None` if no number has been counted.
+    /// Returns the width of an interval, the start of the lowest interval that has counted a number, and the counts of the
+    /// intervals from this one to the highest that has. Returns `None` if no number has been counted.
     pub fn intervals(&self) -> Option<(f64, f64, &[u64])> {
         let (low, high) = self.range?;
         let start = usize::try_from(low - self.first).ok()?;

@@ -16,7 +16,8 @@ use zten::number::NumberKind;
 
 /// The largest number of rows and of columns of a grid.
 pub(crate) const MOST: u64 = 160;
-/// The largest size in bytes of a row of a matrix that is read as a whole. Of a longer row, only the elements that the grid shows are read.
+/// The largest size in bytes of a row of a matrix that is read as a whole. Of a longer row, only the elements that the grid shows
+/// are read.
 const ROW: u64 = 64 << 10;
 
 /// A grid of numbers that is drawn as a picture, and the shape of the matrix that it shows.
@@ -41,8 +42,8 @@ impl Grid {
     }
 }
 
-/// Returns the index, below `count`, of the row or column of a matrix that row or column `place` of the grid shows. The grid shows at most [`MOST`]
-/// of the `count` rows or columns, at even distances.
+/// Returns the index, below `count`, of the row or column of a matrix that row or column `place` of the grid shows. The grid
+/// shows at most [`MOST`] of the `count` rows or columns, at even distances.
 fn picked(place: u64, count: u64) -> u64 {
     let most = count.clamp(1, MOST);
     // The quotient is below `count`, so below 2^64, because `place` is below `most`: the default is never used.
@@ -155,7 +156,8 @@ impl Cells {
         self.position = end;
     }
 
-    /// Fills all cells by reading only the elements that they show, or whole short rows, from the uncompressed `component` of `file`.
+    /// Fills all cells by reading only the elements that they show, or whole short rows, from the uncompressed `component` of
+    /// `file`.
     fn seek(&mut self, file: &File, component: &Component<'_>) -> Result<(), Error> {
         let size = self.size();
         let row = self.grid.columns.saturating_mul(size);

@@ -13,8 +13,8 @@ use crate::session::{self, File};
 use zten::npy;
 use zten::number::NumberKind;
 
-/// Writes the component at `place`, the ordinals of object and component, to `data` as a NumPy file. Then writes to `out` the note of [`saved`] on its
-/// dtype, or an error.
+/// Writes the component at `place`, the ordinals of object and component, to `data` as a NumPy file. Then writes to `out` the
+/// note of [`saved`] on its dtype, or an error.
 ///
 /// The array has the shape of the object if the object is dense, otherwise one dimension.
 pub fn component(
@@ -68,7 +68,8 @@ fn write(
     Ok(if failed { Err("the file cannot be written".to_owned()) } else { Ok(note) })
 }
 
-/// Returns the kind of numbers as which the elements of `component` are saved, and a note for the user if NumPy does not have their own kind.
+/// Returns the kind of numbers as which the elements of `component` are saved, and a note for the user if NumPy does not have
+/// their own kind.
 fn saved(component: &Component<'_>) -> (NumberKind, Option<&'static str>) {
     let kind = NumberKind::of_component(component).unwrap_or(NumberKind::Plain(StorageType::U8));
     match kind {

@@ -6,7 +6,8 @@ use zten::{Error, Layout, Tensor};
 
 use super::picture::{Grid, MOST};
 
-/// The largest number of decoded bytes of all components of a sparse or quantized tensor that is shown, because they are held in memory together.
+/// The largest number of decoded bytes of all components of a sparse or quantized tensor that is shown, because they are held in
+/// memory together.
 const HELD: u64 = 256 << 20;
 
 /// Counts the entries of the sparse `tensor` that fall into each cell of a grid. Returns `None` if the tensor is not sparse.
@@ -20,8 +21,8 @@ pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
     Ok(Some(grid))
 }
 
-/// Checks that the decoded components of `tensor` are not larger together than [`HELD`]. A component whose decoded length the manifest
-/// does not state is decoded once to measure it.
+/// Checks that the decoded components of `tensor` are not larger together than [`HELD`]. A component whose decoded length the
+/// manifest does not state is decoded once to measure it.
 ///
 /// # Errors
 /// [`OutOfMemory`] if the components are larger; the errors of decoding a component to measure it.
@@ -58,8 +59,8 @@ fn csr(matrix: &Csr<'_>) -> Grid {
     grid
 }
 
-/// Counts the entries of `tensor` in each cell of a grid. The tensor is shown as a matrix: its last dimension gives the columns, and all other
-/// dimensions together give the rows.
+/// Counts the entries of `tensor` in each cell of a grid. The tensor is shown as a matrix: its last dimension gives the columns,
+/// and all other dimensions together give the rows.
 fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
     let shape = tensor.shape().to_vec();
     let (columns, leading) = shape.split_last().unwrap_or((&1, &[]));

@@ -12,8 +12,8 @@ use super::describe::Noted;
 use crate::problem;
 use crate::session::{self, File};
 
-/// Reads and validates all of `file`, and writes the report to `out`: the notes on a valid file, or the error. An error in the header that did not
-/// keep the file from being opened, such as wrong metadata on which loaders rely, is reported too.
+/// Reads and validates all of `file`, and writes the report to `out`: the notes on a valid file, or the error. An error in the
+/// header that did not keep the file from being opened, such as wrong metadata on which loaders rely, is reported too.
 pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Validated<'a> {
@@ -34,8 +34,8 @@ pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Reads the component at `place`, the ordinals of object and component, validates its digest, size, compression and bools, and writes the result or
-/// the finding to `out`.
+/// Reads the component at `place`, the ordinals of object and component, validates its digest, size, compression and bools, and
+/// writes the result or the finding to `out`.
 pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Validated<'a> {

@@ -24,8 +24,8 @@ pub const MOST: u64 = 1024;
 /// The ranges that [`select`] selected. The next call of [`object`] or [`entries`] formats the elements in them.
 static SELECTED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
 
-/// Selects the part for the next call of [`object`] or [`entries`]. `ranges` has the start and the end of the part in each dimension,
-/// or of the entries, as little-endian `u64`.
+/// Selects the part for the next call of [`object`] or [`entries`]. `ranges` has the start and the end of the part in each
+/// dimension, or of the entries, as little-endian `u64`.
 pub fn select(ranges: &[u8]) {
     let numbers = ranges.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     let (starts, ends) = (numbers.clone().step_by(2), numbers.skip(1).step_by(2));
@@ -38,8 +38,8 @@ fn selected() -> Vec<Range<u64>> {
     SELECTED.lock().map(|ranges| ranges.clone()).unwrap_or_default()
 }
 
-/// Writes the elements of the selected part of object `ordinal` to `out`, in row-major order. The elements of a quantized tensor are
-/// computed from its codes and scales.
+/// Writes the elements of the selected part of object `ordinal` to `out`, in row-major order. The elements of a quantized tensor
+/// are computed from its codes and scales.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Values {
@@ -66,7 +66,8 @@ fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
     Ok(texts(NumberKind::Plain(StorageType::F32), &bytes))
 }
 
-/// Reads the elements of the dense `tensor` within `ranges`, one range for each dimension, and returns each as text, in row-major order.
+/// Reads the elements of the dense `tensor` within `ranges`, one range for each dimension, and returns each as text, in row-major
+/// order.
 fn dense(tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> Result<Vec<String>, Error> {
     let slice = tensor.slice(ranges)?;
     let kind = NumberKind::of_component(&tensor.dense()?).ok_or(Misuse::Type)?;
@@ -79,8 +80,8 @@ fn dense(tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> Result<Vec<String>, Erro
     Ok(texts(kind, &bytes))
 }
 
-/// Returns the positions of the elements within `ranges`, one range for each dimension, of an array of `shape`. A position counts elements in row-major
-/// order. Returns `None` if the ranges are not within the shape, or have more than [`MOST`] elements.
+/// Returns the positions of the elements within `ranges`, one range for each dimension, of an array of `shape`. A position counts
+/// elements in row-major order. Returns `None` if the ranges are not within the shape, or have more than [`MOST`] elements.
 fn places(shape: &[u64], ranges: &[Range<u64>]) -> Option<Vec<u64>> {
     if shape.len() != ranges.len() {
         return None;
@@ -122,8 +123,9 @@ struct Entries {
     values: Vec<String>,
 }
 
-/// Writes the selected entries of the sparse object `ordinal` to `out`: the coordinates and the value of each, in the order in which the
-/// file stores the entries. If [`select`] was given a range that ends after the last entry, the entries up to the last one are written.
+/// Writes the selected entries of the sparse object `ordinal` to `out`: the coordinates and the value of each, in the order in
+/// which the file stores the entries. If [`select`] was given a range that ends after the last entry, the entries up to the last
+/// one are written.
 pub fn entries(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     match session::tensor(file, ordinal).and_then(|tensor| stored(&tensor)) {
         Ok(entries) => to_writer(out, &entries),
