@@ -1,8 +1,8 @@
 //! A strict, iterative pull decoder for CBOR (RFC 8949): no recursion, no allocation.
 //!
-//! This module knows CBOR, but not tensors. A parser takes the rest of the manifest and returns the rest after the
-//! item, as nom's parsers do. A place in the manifest is therefore the number of bytes left, which needs no further
-//! state.
+//! This module knows CBOR, but not tensors. A parser takes the rest of the manifest from an item on, and returns the rest of
+//! the manifest after the item, as the parsers of the crate `nom` do. A position in the manifest is therefore the number of
+//! bytes that are left, which needs no further state.
 //!
 //! Well-formedness is checked before types: a reserved head breaks `cbor-reserved` wherever it occurs.
 
@@ -27,7 +27,7 @@ use crate::rules::{Limit, Rule};
 /// The rest of the manifest, from the next item on.
 pub(crate) type Input<'m> = &'m [u8];
 
-/// The result of a parser: the input after the item, and what was read.
+/// The result of parsing an item: the input after the item, and the value that was read.
 pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
 
 /// The result of a check within a parser. Its error type is that of the parser, because converting errors at each call
@@ -54,7 +54,7 @@ impl BytesLeft {
     }
 }
 
-/// An error at a position in the manifest.
+/// An error that a parser found at a position in the manifest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
@@ -76,7 +76,7 @@ impl Fault {
         Self { kind: kind.into(), bytes_left, found }
     }
 
-    /// Creates the error, at `at`, of an invariant of this library that does not hold.
+    /// Creates the error for an invariant of this library that does not hold, at the position of `at`.
     #[cold]
     pub(crate) fn internal(at: Input<'_>) -> Self {
         Self::new(ErrorKind::Internal, BytesLeft::of(at))
@@ -95,7 +95,7 @@ impl From<OutOfMemory> for nom::Err<Fault> {
     }
 }
 
-/// Returns the fault in a nom error. Parsers of this crate never ask for more input, so there always is a fault.
+/// Returns the fault in `error`. Parsers of this crate never return `Incomplete`, the only variant without a fault.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     match error {
@@ -111,10 +111,11 @@ pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(rule, BytesLeft::of(at)).into())
 }
 
-/// The byte of the item `null`.
+/// The only byte of the encoded CBOR value `null`.
 pub(crate) const NULL: u8 = 0xf6;
 
-/// Takes the content of a string of definite length from `input`. `at` is the input at the head of the string, for errors.
+/// Reads the content of a string of definite length with the head `head` from `input`, which follows the head. `at` is the
+/// input at the head, for errors.
 #[inline]
 fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, Input<'m>> {
     if head.indefinite() {
@@ -155,8 +156,8 @@ pub(crate) fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Par
     content((at, head), rest)
 }
 
-/// Returns whether no byte has its high bit set and, with `WITHOUT_ZERO`, no byte is zero. If there are eight bytes or
-/// more, the last bytes are checked together with bytes before them, so that no byte is checked alone.
+/// Returns whether no byte of `text` has its high bit set and, with `WITHOUT_ZERO`, no byte is zero. In a text of eight bytes
+/// or more, the last bytes are checked together with bytes before them, so that no byte is checked alone.
 #[inline]
 pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
     const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
@@ -187,10 +188,11 @@ pub(crate) fn utf8(at: BytesLeft, content: Input<'_>) -> Checked<&str> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
 }
 
-/// The limit for maps and arrays whose number of entries is not limited.
+/// The value of the parameter `limit` for maps and arrays whose number of entries is not limited.
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
-/// Reads a key of an interpreted map: a definite text, which has not been checked to be UTF-8.
+/// Reads the key of an entry of a map whose keys have a meaning. The key must be a text of definite length; it is not checked
+/// to be UTF-8.
 #[inline(always)]
 pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
     text(Rule::KeyType, at)
@@ -208,7 +210,7 @@ pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
     item
 }
 
-/// Returns the input after `item`, or `None` if the input does not start with `item`.
+/// Returns the part of `input` after `item`; `None` if `input` does not begin with the bytes `item`.
 #[inline]
 pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
     let (first, rest) = input.split_first_chunk::<N>()?;
@@ -244,7 +246,7 @@ pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Faul
     length.and_then(|length| at.get(..length)).ok_or_else(|| Fault::internal(at))
 }
 
-/// Major types: RFC 8949 §3.1.
+/// The numbers of the major types of CBOR items: RFC 8949 §3.1.
 pub(crate) mod major {
     pub(crate) const UINT: u8 = 0;
     pub(crate) const NEGATIVE: u8 = 1;
@@ -253,7 +255,7 @@ pub(crate) mod major {
     pub(crate) const ARRAY: u8 = 4;
     pub(crate) const MAP: u8 = 5;
     pub(crate) const TAG: u8 = 6;
-    /// Simple values and floats.
+    /// The major type of simple values and floats.
     pub(crate) const SIMPLE: u8 = 7;
 }
 
@@ -300,17 +302,18 @@ pub(crate) fn head_bytes(major: u8, argument: u64) -> ([u8; 9], usize) {
     (bytes, start)
 }
 
-/// Returns the size in bytes of an argument that does not fit in the initial byte, and the number of bits of a `u64`
-/// that it leaves unused.
+/// Returns the size in bytes of an argument that follows the initial byte, which the additional information `info` (24 to 27)
+/// gives, and 64 minus the number of its bits.
 #[inline]
 fn width(info: u8) -> (usize, u32) {
-    // 1, 2, 4 or 8 bytes for 24, 25, 26 and 27.
+    // The additional information 24, 25, 26 or 27 means 1, 2, 4 or 8 bytes.
     let bytes = 1 << (info & 3);
     (bytes, 64_u32.wrapping_sub(8 << (info & 3)))
 }
 
-/// Reads an argument that takes bytes of its own, as `info` says. Returns the input after it and the argument, or `None` if
-/// the input ends before.
+/// Reads the argument of the head at `at` from the bytes after the initial byte. `info` (24 to 27), the additional
+/// information of the head, gives their number. Returns the input after the argument and the argument; `None` if the input is
+/// too short.
 pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     if let Some(read) = wide(at, info) {
         return Some(read);
@@ -319,8 +322,8 @@ pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
-/// Reads an argument as [`argument`] does, if the input has at least the 9 bytes of the longest head. Returns `None` near
-/// the end of the manifest.
+/// Reads an argument as [`argument`] does, if `at` has at least the 9 bytes of the longest head. Returns `None` nearer to the
+/// end of the manifest.
 #[inline]
 fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let [_, argument @ ..] = at.first_chunk::<9>()?;
@@ -387,15 +390,16 @@ pub(crate) fn head_of<const SHORTEST: bool>(
     Ok((rest, head))
 }
 
-/// Returns whether `argument`, which takes the bytes that `info` says, needs that many: a smaller argument would fit in the
-/// initial byte or in half as many bytes. Returns false for indefinite lengths.
+/// Returns whether a head with the additional information `info` (24 or more) is the shortest head for `argument`: a smaller
+/// argument would fit in the initial byte or in half as many bytes. Returns false for indefinite lengths.
 #[inline]
 fn is_shortest(info: u8, argument: u64) -> bool {
     let (bytes, _) = width(info);
     if info == 24 { argument >= 24 } else { info < 28 && argument >> (bytes << 2) != 0 }
 }
 
-/// Reads a head as [`head_of`] does, in the cases that the fast path there leaves out.
+/// Reads a head as [`head_of`] does, if its argument is not in the initial byte or it is of another major type, which is an
+/// error.
 #[inline(never)]
 fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     match head(at)? {
@@ -412,7 +416,7 @@ fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
 pub(crate) struct Entries(i64);
 
 impl Entries {
-    /// No entries.
+    /// The count of a map or array of definite length without entries.
     pub(crate) const NONE: Self = Self(0);
     /// The count for the chunks of a string of indefinite length, whose number is not limited.
     pub(crate) const CHUNKS: Self = Self(i64::MIN);
@@ -439,13 +443,14 @@ impl Entries {
         self.0 > 0
     }
 
-    /// Returns the count after one more entry was taken. At least one must be left.
+    /// Returns the count minus one entry, for a definite length with entries left.
     #[inline]
     pub(crate) fn but_one(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
 
-    /// Takes one entry from the count. Returns false if the map or array ends at `input`.
+    /// Takes one entry from the count and returns true, if another entry follows at `input`. Returns false if the map or
+    /// array ends there, or has as many entries as allowed.
     #[inline]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
         if self.0 > 0 {
@@ -463,7 +468,7 @@ impl Entries {
     /// Returns the input after the map or array, once [`next`](Self::next) has returned false at `input`.
     ///
     /// # Errors
-    /// `limit`, at `at`, if a map or array of indefinite length has more entries than allowed.
+    /// The limit `limit`, at the position of `at`, if a map or array of indefinite length has more entries than allowed.
     #[inline]
     pub(crate) fn end<'m>(
         self,
@@ -480,21 +485,23 @@ impl Entries {
         }
     }
 
-    /// Returns the number of entries that the head declares, or `None` for an indefinite length.
+    /// Returns the number of entries that are left (all that the head declares, if none was taken); `None` for an indefinite
+    /// length.
     pub(crate) fn claimed(self) -> Option<u32> {
         u32::try_from(self.0).ok()
     }
 }
 
-/// Returns the smallest size in bytes of an entry of a map or array of the type `major`, and which limit applies to the
-/// number of entries.
+/// Returns the smallest size in bytes of an entry of a map or of an item of an array (`major` is the major type of either),
+/// and the limit that applies to their number.
 #[inline]
 fn entry_cost(major: u8) -> (u8, Limit) {
     if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
 }
 
-/// Checks the number of entries that the head at `at` declares: first against the number of bytes that are left, so that a
-/// short file cannot declare billions of entries, and then against `limit`.
+/// Returns the number of entries that `head`, the head of a map or array at `at`, declares. The number is first compared with
+/// the number of bytes that are left, so that a short file cannot declare billions of entries, and then with `limit`. For an
+/// indefinite length, the result only counts how many entries are allowed.
 pub(crate) fn entries<'m>(
     (at, head): (Input<'m>, Head),
     limit: u32,
@@ -556,7 +563,8 @@ fn open<const MAJOR: u8, const SHORTEST: bool>(
     any_open::<MAJOR, SHORTEST>(wrong, limit, at)
 }
 
-/// Reads a head as [`open`] does, in the cases that the fast path there leaves out.
+/// Reads the head of a map or array as [`open`] does, if the number of entries is not in the initial byte, or the head is
+/// invalid.
 #[inline(never)]
 fn any_open<const MAJOR: u8, const SHORTEST: bool>(
     wrong: Rule,
@@ -585,7 +593,8 @@ impl<'m> Keys<'m> {
         Self { first, last: None, disorder: false, count: 0 }
     }
 
-    /// Notes `key`, the next key of the map, so that `finish` can find out whether it is a duplicate of an earlier key.
+    /// Compares `key`, the next key of the map, with the key before it, and counts it. [`finish`](Self::finish) reports
+    /// duplicates.
     #[inline]
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
@@ -599,18 +608,19 @@ impl<'m> Keys<'m> {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// Checks that no recorded key is a duplicate.
+    /// Checks that all keys that were passed to [`note`](Self::note) are unique. Keys that were not in ascending order are
+    /// read again from the map.
     ///
     /// # Errors
-    /// `duplicate-key`, at the first duplicate.
+    /// `duplicate-key`, at the first key that is equal to an earlier key.
     #[inline]
     pub(crate) fn finish(&self) -> Checked<()> {
         if self.disorder { unsorted(self.first, self.count) } else { Ok(()) }
     }
 }
 
-/// Returns an error at the first duplicate among the keys of `count` entries from `first` on, which are not in ascending
-/// order.
+/// Checks that the keys of `count` entries, the first of which is at `first`, are unique. The keys are not in ascending
+/// order, so they are sorted by hash. The error is at the first key that is equal to an earlier key.
 #[inline(never)]
 fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
     // Positions are counted from the first key, so that they fit in 32 bits.
@@ -641,25 +651,25 @@ pub(crate) fn ascend<'m>(last: &mut Input<'m>, at: Input<'m>, key: Input<'m>) ->
     Ok(())
 }
 
-/// Returns the error of a key at `at` that is not greater than the key before it, or is a duplicate of it.
+/// Returns the error for a key at `at` that is out of order, or if `is_duplicate`, that occurs twice.
 #[cold]
 fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
     let rule = if is_duplicate { Rule::DuplicateKey } else { Rule::KeyOrder };
     Fault::new(rule, BytesLeft::of(at))
 }
 
-/// An entry of a map that has been checked before.
+/// An entry of a CBOR map that was checked before.
 #[derive(Clone, Copy)]
 pub(crate) struct MapEntry<'m> {
     /// The rest of the manifest, from the key of this entry on.
     pub(crate) at: Input<'m>,
-    /// The key, or `None` if it is not a text of definite length. Generation 2 allows keys of other types.
+    /// The content of the key; `None` if the key is not a text of definite length, as generation 2 allows in some maps.
     pub(crate) key: Option<Input<'m>>,
     pub(crate) value: Input<'m>,
 }
 
-/// Returns an iterator over the entries of the map at `map`. It is empty if `map` is not at a map. An entry is skipped only
-/// when the next is requested, so the bytes after the last returned entry may be malformed.
+/// Returns an iterator over the entries of the CBOR map at `map`; an empty iterator if another item is there. The iterator
+/// passes over an entry only when the next entry is requested, so the bytes after the last returned entry may be malformed.
 pub(crate) fn entries_of(map: Input<'_>) -> impl Iterator<Item = MapEntry<'_>> {
     let opened = map_head(Rule::ObjectType, UNLIMITED, map);
     let (first, entries) = opened.unwrap_or((map, Entries::NONE));
@@ -685,26 +695,26 @@ fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Map
     })
 }
 
-/// Returns the number of keys before the position `mark` in the map at `at`, or 0 if `at` is not at a map.
+/// Returns the number of keys that begin before the position `mark` in the CBOR map at `at`; 0 if another item is there.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: BytesLeft) -> u32 {
     len_u32(entries_of(at).take_while(|entry| BytesLeft::of(entry.at) > mark).count())
 }
 
-/// Returns the input at the value of the key `wanted` in the map at `map`, which has been checked.
+/// Returns the input at the value of the key `wanted` in the checked map at `map`; `None` if the map has no such key.
 pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
     entries_of(map).find(|entry| entry.key == Some(wanted.as_bytes())).map(|entry| entry.value)
 }
 
-/// Returns key number `place` of the map at `map`, and the input after that key. Only the entries before it must be
-/// well-formed.
+/// Returns the input after key number `place` (from 0) of the map at `map`, and the key. Only the entries before this key
+/// must be well-formed.
 pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_>)> {
     let entry = entries_of(map).nth(usize_from_u32(place))?;
     Some((entry.value, entry.key?))
 }
 
-/// Checks the attributes at `at`: a map with distinct texts as keys and values of any type. `open` levels are open around
-/// it. Returns the input after the map. An item of another type breaks the rule `wrong`.
+/// Checks the attributes at `at`: a map with unique texts as keys and values of any type. `open` is the number of maps,
+/// arrays and tags around the map. An item that is not a map breaks the rule `wrong`. Returns the input after the map.
 pub(crate) fn pass_attributes<'m>(
     limits: &Limits,
     wrong: Rule,
@@ -762,8 +772,8 @@ mod tests {
         }
     }
 
-    /// Checks that the fast path takes short texts. Reading gives the same result without it, so no other test would
-    /// notice.
+    /// Checks that `short_text` accepts texts of at most 7 bytes, and rejects other items. Readers give the same result if
+    /// `short_text` rejects an item, so no other test would notice.
     #[test]
     fn short_texts_are_read_as_words() {
         let (rest, content, word) = short_text(b"\x64datarest").unwrap();

@@ -48,7 +48,8 @@ pub struct Manifest<B> {
 }
 
 impl<B> Manifest<B> {
-    /// Creates the manifest of a file of another format, which is held in `file`.
+    /// Creates the manifest of a file of a format other than zTensor from `parsed`, its parsed header. `file` holds the bytes
+    /// of the file.
     pub(crate) fn of_parsed(file: B, parsed: Parsed) -> Self {
         let Parsed { header, file_len, options, index, texts, findings } = parsed;
         let validated = ValidatedManifest {
@@ -75,7 +76,7 @@ impl<B> Manifest<B> {
 }
 
 impl<B: AsRef<[u8]>> Manifest<B> {
-    /// Creates an empty builder for another index of the same file, with the same sibling files.
+    /// Creates a builder, without tensors, for another index of the file of this manifest, with the same sibling files.
     #[cfg(all(feature = "detect", feature = "dequantize"))]
     pub(crate) fn builder_of_same<'o>(
         &self,
@@ -89,19 +90,20 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         Ok(builder)
     }
 
-    /// Validates the bytes of a manifest.
+    /// Validates `bytes`, the CBOR of a manifest whose position in its file `frame` gives.
     pub(crate) fn validate(frame: &Frame, bytes: B, options: &OpenOptions) -> Result<Self, Error> {
         let validated = ValidatedManifest::validate(frame, bytes.as_ref(), options)?;
         Ok(Self { bytes, validated })
     }
 
-    /// Creates the manifest that lies at `section` of the file whose bytes are `file`.
+    /// Creates the manifest that is the range `section` of `file`, the bytes of a whole file. `validated` is the result of
+    /// validating it.
     pub(crate) fn within(file: B, section: Range<usize>, mut validated: ValidatedManifest) -> Self {
         validated.text = TextIn::File(section);
         Self { bytes: file, validated }
     }
 
-    /// Returns the parts of the manifest that objects and components read from.
+    /// Returns references to the bytes and the index, from which objects and components read.
     pub(crate) fn parts(&self) -> ManifestRef<'_> {
         ManifestRef::new(self.bytes.as_ref(), &self.validated)
     }
@@ -156,7 +158,8 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 }
 
 impl Manifest<Vec<u8>> {
-    /// Returns the same manifest with a holder of the whole file, which `holder` creates from the length of the file.
+    /// Replaces the held bytes of the manifest by the value that `holder` makes from the length of the file: a holder of the
+    /// whole file.
     pub(crate) fn in_file<H>(self, holder: impl FnOnce(u64) -> H) -> Manifest<H> {
         let Self { bytes, mut validated } = self;
         validated.text = TextIn::Own(bytes);
@@ -165,7 +168,7 @@ impl Manifest<Vec<u8>> {
 }
 
 impl<B> Manifest<B> {
-    /// Returns the value that holds the bytes, and drops the manifest.
+    /// Drops the manifest, and returns the value that held its bytes.
     pub(crate) fn into_holder(self) -> B {
         self.bytes
     }
@@ -212,21 +215,21 @@ impl<B> Manifest<B> {
         self.validated.frame.as_ref().is_some_and(Frame::is_data_shard)
     }
 
-    /// Returns the byte range of the manifest in the file. Before 2, all blobs end before it.
-    /// It is empty, and at the footer, in a data shard.
+    /// Returns the byte range of the manifest in the file, and of the header in other formats. Before generation 2, all blobs
+    /// end at or before the manifest. In a data shard the range is empty, and lies at the start of the footer.
     pub fn extent(&self) -> Range<u64> {
         self.validated.header.clone()
     }
 
-    /// Returns how many of the file's first bytes [appending](crate::write::Writer::append) keeps:
-    /// in 1.x those before its manifest, in 2 all of them, in other formats none.
+    /// Returns the number of bytes at the start of the file that [appending](crate::write::Writer::append) keeps: the bytes
+    /// before the manifest in 1.x, all bytes in generation 2, and 0 in other formats.
     #[cfg(feature = "write")]
     pub fn appends_at(&self) -> u64 {
         self.validated.frame.as_ref().map_or(0, Frame::appends_at)
     }
 
-    /// Returns how many of the file's first bytes an [edition](crate::write::Writer::edit) of the file keeps: the bytes
-    /// before its manifest, or all bytes if blobs lie behind the manifest (2).
+    /// Returns the number of bytes at the start of the file that an [edit](crate::write::Writer::edit) keeps: the bytes
+    /// before the manifest, or all bytes if blobs come after the manifest, as in some files of generation 2.
     #[cfg(feature = "write")]
     pub fn edits_at(&self) -> u64 {
         let (start, end) = (self.validated.header.start, self.appends_at());
@@ -235,12 +238,12 @@ impl<B> Manifest<B> {
         if is_last { start.min(end) } else { end }
     }
 
-    /// Returns the number of tensors.
+    /// Returns the number of tensors in the manifest.
     pub fn len(&self) -> usize {
         self.validated.index.objects.len()
     }
 
-    /// Returns whether there are no tensors.
+    /// Returns whether the manifest has no tensors.
     pub fn is_empty(&self) -> bool {
         self.validated.index.objects.is_empty()
     }
@@ -323,31 +326,33 @@ impl<'a> ManifestRef<'a> {
         Some(Tensor::new(self, ordinal, record))
     }
 
-    /// Returns the object called `name`. The object is created here and not in `find`, so that it is not copied.
+    /// Returns the object called `name`; `None` if there is no such object. The object is created here and not in `find`, so
+    /// that it is not copied.
     #[inline]
     pub(crate) fn get(self, name: &str) -> Option<Tensor<'a>> {
         self.object(self.find(name)?)
     }
 
-    /// Returns the object called `name`, or the error of a missing tensor.
+    /// Returns the object called `name`. A missing object is an error, which suggests the most similar name.
     #[inline]
     pub(crate) fn require(self, name: &str) -> Result<Tensor<'a>, Error> {
         self.get(name).ok_or_else(|| missing(name, self))
     }
 
-    /// Returns the ordinal of the object called `name`.
+    /// Returns the ordinal of the object called `name`; `None` if there is no such object.
     fn find(&self, name: &str) -> Option<u32> {
         let (index, texts) = (self.index(), self.as_bytes());
         let read = |ordinal| index.name_at(texts, ordinal);
         index.names.find(name.as_bytes(), self.len(), read)
     }
 
-    /// Returns the name of the object at `ordinal`, without creating the object.
+    /// Returns the name of object number `ordinal` as bytes, without creating a [`Tensor`]; no bytes if there is no such
+    /// object.
     pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
         self.index().name_at(self.as_bytes(), ordinal)
     }
 
-    /// Returns the attributes of the file as the manifest spells them.
+    /// Returns the CBOR map of the file's attributes as it is in the manifest; `None` if the file has no such map.
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         let attributes = self.index().attributes;
         (!attributes.is_none()).then(|| attributes.of(self.as_bytes()))
@@ -363,7 +368,7 @@ impl<'a> ManifestRef<'a> {
         self.validated.copies.as_ref()
     }
 
-    /// Returns the container of a zTensor file, or `None` for other formats.
+    /// Returns the position of the manifest in a zTensor file, as its footer gives it; `None` for other formats.
     pub(crate) fn frame(&self) -> Option<&'a Frame> {
         self.validated.frame.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Writing CBOR: heads with the shortest argument, texts, numbers (RFC 8949 §3, §4.2.1).
+//! A writer of CBOR items, which gives each head and each float its shortest form (RFC 8949 §3, §4.2.1).
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use crate::error::OutOfMemory;
 use crate::num::u64_from_usize;
 
 /// A writer of CBOR items, one after another, for example of attributes. The items of an array or map are added after its
-/// head. Whether their number fits the head is checked when the CBOR is used, not here.
+/// head. The writer does not check that as many items follow as the head declares; this is checked when the CBOR is used.
 ///
 /// ```
 /// # fn f() -> Result<(), zten::error::OutOfMemory> {
@@ -23,7 +23,7 @@ use crate::num::u64_from_usize;
 /// ```
 ///
 /// # Errors
-/// Everything that adds to it fails with [`OutOfMemory`] where memory cannot be had.
+/// All methods that add items fail with [`OutOfMemory`] if there is not enough memory.
 #[derive(Clone, Default)]
 pub struct Encoder(Vec<u8>);
 
@@ -44,7 +44,7 @@ impl Encoder {
         self.0
     }
 
-    /// Returns an encoder with the items that `write` adds.
+    /// Creates an encoder, and calls `write` to add items to it.
     pub(crate) fn with(
         write: impl FnOnce(&mut Self) -> Result<(), OutOfMemory>,
     ) -> Result<Self, OutOfMemory> {
@@ -57,7 +57,7 @@ impl Encoder {
         self.0.len()
     }
 
-    /// Drops everything after the first `length` bytes.
+    /// Drops all bytes that have been written after the first `length` bytes.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
     }
@@ -111,7 +111,7 @@ impl Encoder {
         Some(())
     }
 
-    /// Adds a head of the type `major` with its `argument` in the fewest bytes: RFC 8949 §4.2.1.
+    /// Adds the head of an item of the major type `major` with the argument `argument`, in the fewest bytes: RFC 8949 §4.2.1.
     #[inline]
     pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
         match u8::try_from(argument) {
@@ -120,7 +120,7 @@ impl Encoder {
         }
     }
 
-    /// Adds a head whose argument takes bytes of its own after the initial byte.
+    /// Adds a head as [`head`](Self::head) does, if the argument does not fit into the initial byte: it is 24 or more.
     #[inline(never)]
     fn long_head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
         // Arrays of a constant size are copied without a call of `memcpy`, unlike a slice of 2 to 9 bytes.
@@ -139,7 +139,7 @@ impl Encoder {
         }
     }
 
-    /// Adds an unsigned integer.
+    /// Adds the unsigned integer `number`.
     #[inline]
     pub fn uint(&mut self, number: u64) -> Result<(), OutOfMemory> {
         self.head(major::UINT, number)
@@ -150,19 +150,19 @@ impl Encoder {
         self.head(major::NEGATIVE, below)
     }
 
-    /// Adds a byte string.
+    /// Adds `bytes` as a byte string.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
         self.head(major::BYTES, u64_from_usize(bytes.len()))?;
         self.raw(bytes)
     }
 
-    /// Adds a text.
+    /// Adds `text` as a text string.
     #[inline]
     pub fn text(&mut self, text: &str) -> Result<(), OutOfMemory> {
         self.text_of(text.as_bytes())
     }
 
-    /// Adds a text. `bytes` must be UTF-8; the caller has checked them.
+    /// Adds `bytes` as a text string. The caller has checked that they are UTF-8.
     #[inline]
     pub(crate) fn text_of(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
         self.head(major::TEXT, u64_from_usize(bytes.len()))?;
@@ -179,7 +179,8 @@ impl Encoder {
         self.head(major::MAP, entries)
     }
 
-    /// Sets the number of entries of a map, at most 23, whose head at the offset `at` was written for an empty map.
+    /// Sets the number of entries of a map to `entries`, at most 23. The head of the map is at the offset `at` of the output,
+    /// and was written for an empty map.
     pub(crate) fn count(&mut self, at: usize, entries: u8) {
         if let Some(head) = self.0.get_mut(at) {
             *head |= entries;
@@ -191,7 +192,7 @@ impl Encoder {
         self.head(major::TAG, number)
     }
 
-    /// Adds `true` or `false`.
+    /// Adds the bool `value`.
     pub fn bool(&mut self, value: bool) -> Result<(), OutOfMemory> {
         self.raw(&[if value { 0xf5 } else { 0xf4 }])
     }
@@ -209,7 +210,7 @@ impl Encoder {
         }
     }
 
-    /// Adds a float in the fewest bytes that keep its value, and all bits of a NaN.
+    /// Adds the float `value` in the fewest bytes that keep its value. For a NaN, all of its bits are kept.
     pub fn float(&mut self, value: f64) -> Result<(), OutOfMemory> {
         let (info, bits) = shortest_float(value);
         self.raw(&[major::SIMPLE << 5 | info])?;

@@ -25,7 +25,7 @@ struct TestEntry {
     is_known: bool,
 }
 
-/// Returns the CBOR of a map of `entries`, with one byte before the map and a text after it.
+/// Returns the CBOR of a map with `entries`, and around it one byte before and a text after the map.
 fn manifest(entries: &[TestEntry], is_indefinite: bool) -> Vec<u8> {
     let mut bytes = alloc::vec![0x82];
     if is_indefinite {

@@ -26,7 +26,7 @@ struct Rewriter<'o> {
     listed: Vec<EntryOffsets>,
 }
 
-/// A map, array or tag that is being written.
+/// The state of a map, array or tag that is open: its head has been read, and its items are being written.
 #[derive(Clone, Copy, Default)]
 struct Open<'m> {
     at: Input<'m>,
@@ -36,7 +36,7 @@ struct Open<'m> {
     outside: usize,
 }
 
-/// The offsets in the output of an entry of an open map: of its key, of its value, and of its end.
+/// Where an entry of an open map is in the output: the offsets at which its key begins, its value begins, and the entry ends.
 #[derive(Clone, Copy)]
 struct EntryOffsets {
     key: usize,
@@ -86,7 +86,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
     }
 }
 
-/// Adds the deterministic encoding of `item`, a number, string or simple value.
+/// Adds the deterministic encoding of `item`, a number, string or simple value of the major type `major`, to `out`.
 fn leaf(item: Item<'_>, major: u8, out: &mut Encoder) -> Result<(), OutOfMemory> {
     match item.value() {
         Value::Uint(number) | Value::Negative(number) => out.head(major, number),

@@ -13,7 +13,7 @@ use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, pass
 use crate::debug_summary::{Bytes, Start};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 
-/// One CBOR item of a checked manifest.
+/// The bytes of one CBOR item that has been checked, such as the value of an attribute in a manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Item<'m>(pub(super) &'m [u8]);
 
@@ -31,7 +31,7 @@ pub enum Value<'m> {
     Text(Chunks<'m>),
     /// An array.
     Array(Array<'m>),
-    /// A map. Its keys may be of any type, and may repeat.
+    /// A map. Its keys may be of any type, and in files before generation 2 a key may occur twice.
     Map(Map<'m>),
     /// The number of a tag, and the item that is its content.
     Tag(u64, Item<'m>),
@@ -43,7 +43,7 @@ pub enum Value<'m> {
     Undefined,
     /// A half-, single- or double-precision float.
     Float(f64),
-    /// Any other simple value.
+    /// The number of any simple value other than those above.
     Simple(u8),
     /// The bytes are not an item, although they have been checked: a defect of this library, as for
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal).
@@ -51,18 +51,18 @@ pub enum Value<'m> {
 }
 
 impl<'m> Item<'m> {
-    /// Wraps `bytes`, which must be one complete item that an [`Encoder`](super::Encoder) has written.
+    /// Creates an item of `bytes`, which must be one complete item that an [`Encoder`](super::Encoder) has written.
     #[cfg(feature = "detect")]
     pub(crate) fn of_encoder(bytes: &'m [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Returns the item's CBOR bytes as they are in the manifest.
+    /// Returns the CBOR encoding of the item as it is in the manifest.
     pub fn as_bytes(&self) -> &'m [u8] {
         self.0
     }
 
-    /// Returns the value of the item.
+    /// Decodes the item. Only its head is read; the items of a map or array are read by iterating over the value.
     pub fn value(&self) -> Value<'m> {
         self.read().unwrap_or(Value::Invalid)
     }
@@ -120,7 +120,7 @@ pub(super) fn simple<'m>(head: Head) -> Value<'m> {
     }
 }
 
-/// The NaN that deterministic CBOR uses for all NaNs.
+/// The NaN that stands for all NaNs in deterministic CBOR.
 pub(super) const NAN: f64 = f64::from_bits(0x7ff8 << 48);
 
 /// Returns the additional information and the argument of the shortest float that is equal to `value`. A NaN is shortened
@@ -183,7 +183,7 @@ impl<'m> Chunks<'m> {
         self.as_bytes().filter(|_| self.text).and_then(|bytes| core::str::from_utf8(bytes).ok())
     }
 
-    /// Returns an iterator over the chunks, in order.
+    /// Returns an iterator over the bytes of the chunks, in order.
     pub fn pieces(&self) -> impl Iterator<Item = &'m [u8]> + use<'m> {
         let whole = self.as_bytes().into_iter();
         let (mut rest, mut entries) = (self.rest, Entries::CHUNKS);
@@ -204,13 +204,15 @@ impl fmt::Debug for Chunks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.as_str() {
             Some(text) => Start(text).fmt(f),
-            // A string of indefinite length is shown as CBOR, with the heads of its chunks and what follows.
+            // Of a string in several chunks the encoded bytes are shown: the heads and contents of the chunks, and the bytes
+            // that follow in the manifest.
             None => Bytes(self.rest).fmt(f),
         }
     }
 }
 
-/// An iterator over the items of an array.
+/// An array of a checked manifest, as an iterator over its items. The items are read from the CBOR one by one. `Debug` shows
+/// their number.
 #[derive(Clone)]
 pub struct Array<'m> {
     rest: &'m [u8],
@@ -230,7 +232,8 @@ impl PartialEq for Array<'_> {
 }
 
 impl<'m> Array<'m> {
-    /// Returns the next item, which has been checked before.
+    /// Reads the next item and moves past it, without counting it: the value of a map entry is counted with its key. The CBOR
+    /// has been checked.
     fn split(&mut self) -> Option<Item<'m>> {
         let rest = pass(self.rest)?;
         let item = span(self.rest, rest).ok()?;
@@ -247,7 +250,7 @@ impl<'m> Iterator for Array<'m> {
     }
 }
 
-/// An iterator over the entries of a map, in the order of the manifest.
+/// A map of a checked manifest, as an iterator over its entries: pairs of a key and a value, in the order of the manifest.
 #[derive(Clone)]
 pub struct Map<'m>(Array<'m>);
 
@@ -309,7 +312,8 @@ impl PartialEq for Attributes<'_> {
 }
 
 impl<'m> Attributes<'m> {
-    /// Reads the map at `input`, which has been checked. Returns `None` if it is not a map.
+    /// Creates the attributes whose map begins at `input`, which has been checked. Returns `None` if the item at `input` is
+    /// not a map.
     pub(crate) fn read(input: Input<'m>) -> Option<Self> {
         match Item(input).value() {
             Value::Map(left) => Some(Self { left, map: input }),
@@ -355,7 +359,8 @@ impl<'m> Attributes<'m> {
         })
     }
 
-    /// Returns the value of the attribute `key`.
+    /// Returns the value of the attribute `key`; `None` if there is no such attribute among those that the iterator has not
+    /// returned.
     pub fn item(&self, key: &str) -> Option<Item<'m>> {
         self.clone().find(|(name, _)| *name == key).map(|(_, item)| item)
     }
@@ -365,7 +370,8 @@ impl<'m> Iterator for Attributes<'m> {
     type Item = (&'m str, Item<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Maps of generation 2 may have keys that are not texts. They are no attributes.
+        // Maps within attributes of generation 2 may have keys that are not texts. Such entries are not attributes, and are
+        // skipped.
         self.left.find_map(|(key, item)| match key.value() {
             Value::Text(text) => text.as_str().map(|text| (text, item)),
             _ => None,

@@ -23,7 +23,8 @@ pub(super) trait Watch<'m> {
     /// The largest number of non-empty maps, arrays and tags around a value; `None` for no limit but the caller's.
     const AROUND: Option<u8> = None;
 
-    /// Called before the item at `at` is read. `within` is the map, array or tag that holds the item.
+    /// Called before the item at `at` is read. `within` is the map, array or tag that holds the item; `None` for the
+    /// outermost item.
     #[inline]
     fn begin(&mut self, _at: Input<'m>, _within: Option<&mut Level<Self::Own>>) -> Checked<()> {
         Ok(())
@@ -41,7 +42,7 @@ pub(super) trait Watch<'m> {
         Ok(())
     }
 
-    /// Called at the end of a map, array or tag.
+    /// Called at the end of the map, array or tag `_level`, after its last item.
     #[inline]
     fn end(&mut self, _level: &Level<Self::Own>) -> Checked<()> {
         Ok(())
@@ -56,7 +57,7 @@ pub(super) struct Level<K> {
     pub(super) own: K,
 }
 
-/// The number of items that an open map, array or tag still expects.
+/// The number of items that are still expected in an open map, array or tag.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Items {
     /// Keys and values that are left: two for each entry of a map. For an indefinite length it counts down from
@@ -113,8 +114,8 @@ impl Watch<'_> for Any {
     type Own = ();
 }
 
-/// Skips the item at `at`, and checks that it is well-formed. `open` levels are open around it; `limit` is the largest
-/// depth of levels in all.
+/// Skips the item at `at`, and checks that it is well-formed. `open` is the number of maps, arrays and tags around the item,
+/// and `limit` the largest number that may be open at once, these included. Returns the input after the item.
 #[inline]
 pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     walk(at, open, limit, &mut Any)
@@ -127,7 +128,7 @@ pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
     pass_definite(at).or_else(|| skip(at, 0, DEPTH_CAP).ok().map(|(rest, ())| rest))
 }
 
-/// Skips an item as [`pass`] does. Returns `None` also if a length in it is indefinite.
+/// Skips an item as [`pass`] does, if all lengths within the item are definite. Otherwise returns `None`.
 #[inline]
 fn pass_definite(mut input: Input<'_>) -> Option<Input<'_>> {
     let mut items = 1_u32;
@@ -151,8 +152,8 @@ fn pass_definite(mut input: Input<'_>) -> Option<Input<'_>> {
     Some(input)
 }
 
-/// Reads an argument that takes bytes of its own, as [`argument`] does. Arguments above `u32::MAX` are returned as
-/// `u32::MAX`.
+/// Reads the argument of the head at `at`, in the bytes after the initial byte, as [`argument`] does. An argument above
+/// `u32::MAX` is returned as `u32::MAX`.
 #[inline(never)]
 fn argument_of(at: Input<'_>, info: u8) -> Option<(Input<'_>, u32)> {
     let (rest, argument) = argument(at, info)?;
@@ -166,7 +167,7 @@ pub(crate) fn item(at: Input<'_>) -> Option<Input<'_>> {
 }
 
 /// Skips the item at `at`, and checks that it is deterministic CBOR as generation 2 requires: v2 §3.1, RFC 8949 §4.2.1.
-/// `open` levels are open around it; `limit` is the largest depth of levels in all.
+/// `open` and `limit` are as for [`skip`]. Returns the input after the item.
 pub(crate) fn strict(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     walk(at, open, limit, &mut Deterministic::<true>)
 }
@@ -183,7 +184,8 @@ pub(crate) fn deterministic(at: Input<'_>) -> Result<Input<'_>, Fault> {
     }
 }
 
-/// Converts the error of an item that is not deterministic to one of the rule `canonical-cbor`, which files of 1.x break.
+/// Converts an error about CBOR that is not deterministic, which is of a rule of generation 2, to an error of the rule
+/// `canonical-cbor` for files of 1.x.
 fn canonical(error: nom::Err<Fault>) -> Fault {
     let mut fault = super::fault(error);
     if matches!(fault.kind, crate::error::ErrorKind::Invalid(_)) {
@@ -246,7 +248,8 @@ fn nested<'m, W: Watch<'m>>(
     limit: u8,
     watch: &mut W,
 ) -> Parsed<'m, ()> {
-    // The levels around the current one, the outermost first.
+    // A fixed array holds the open levels around the current one, the outermost first, so that nesting takes no memory of
+    // the heap.
     let mut around = [Level::default(); MOST];
     let check_depth = |at, depth| match W::AROUND {
         _ if depth >= limit => Err(Fault::with(Limit::Depth, BytesLeft::of(at), limit.into())),
@@ -282,8 +285,8 @@ fn nested<'m, W: Watch<'m>>(
     }
 }
 
-/// Reads the front of an item: all of a number, string or simple value, or the head of a map, array or tag. Returns the
-/// level that such a head opens.
+/// Reads the front of the item at `at`: a whole number, string or simple value, or the head of a map, array or tag. Returns
+/// the input after the front, and the level that is open after the head of a map, array or tag.
 #[inline]
 fn front<'m, W: Watch<'m>>(at: Input<'m>) -> Parsed<'m, Option<Level<W::Own>>> {
     let (rest, items) = match short(at) {
@@ -294,8 +297,8 @@ fn front<'m, W: Watch<'m>>(at: Input<'m>) -> Parsed<'m, Option<Level<W::Own>>> {
     Ok((rest, items.map(|items| Level { items, own: W::Own::default() })))
 }
 
-/// Reads a front as [`front`] does, if the argument is in the initial byte. Returns `None` for other items, and if anything
-/// is wrong.
+/// Reads the front of an item as [`front`] does, if the argument of its head is in the initial byte. Returns `None` for other
+/// items and for malformed items.
 #[inline]
 fn short(at: Input<'_>) -> Option<(Input<'_>, Option<Items>)> {
     let (initial, rest) = at.split_first()?;
@@ -319,7 +322,7 @@ fn short(at: Input<'_>) -> Option<(Input<'_>, Option<Items>)> {
     }
 }
 
-/// Reads a front as [`front`] does, for any item. Most items are short, so this is not inlined.
+/// Reads the front of any item as [`front`] does. Not inlined, because [`short`] reads most items.
 #[inline(never)]
 fn any_front(at: Input<'_>) -> Parsed<'_, Option<Items>> {
     let (rest, head) = head(at)?;
@@ -353,7 +356,8 @@ fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     Ok((chunks.end(input, rest, Limit::Keys)?, ()))
 }
 
-/// Skips the content of a string of definite length, and checks that a text is UTF-8.
+/// Skips the content of a byte or text string of definite length, and checks that the content of a text is UTF-8. `at` and
+/// `head` are the input at its head and the head, and `rest` is the input after the head.
 #[inline]
 fn piece<'m>((at, head): (Input<'m>, Head), rest: Input<'m>) -> Parsed<'m, ()> {
     let (rest, bytes) = content((at, head), rest)?;
@@ -368,12 +372,12 @@ fn piece<'m>((at, head): (Input<'m>, Head), rest: Input<'m>) -> Parsed<'m, ()> {
 /// rejected, and all simple values except bools and null.
 struct Deterministic<const V2: bool>;
 
-/// The keys of an open map that an observer compares.
+/// The state of [`Deterministic`] for an open map: the two keys that are compared next.
 #[derive(Clone, Copy, Default)]
 struct KeyOrder<'m> {
-    /// The rest of the manifest, from the current key on.
+    /// The rest of the manifest, from the key of the current entry on.
     key: Input<'m>,
-    /// The bytes of the previous key.
+    /// The encoded bytes of the key of the previous entry.
     last: Input<'m>,
 }
 
@@ -404,8 +408,9 @@ impl<'m, const V2: bool> Watch<'m> for Deterministic<V2> {
     }
 }
 
-/// Checks that the item at `at` has its deterministic form, if its first byte does not already tell: a tag, a simple value,
-/// a float, or a head whose argument takes bytes of its own.
+/// Checks that the head of the item at `at`, or the whole item if it is a number or simple value, has its deterministic form.
+/// Called only for items whose first byte does not already show this: tags, simple values, floats, and heads whose argument
+/// is in bytes after the first.
 #[inline(never)]
 fn check_form<const V2: bool>(at: Input<'_>) -> Checked<()> {
     let (_, head) = head(at)?;
@@ -442,8 +447,8 @@ mod tests {
 
     use super::{DEPTH_CAP, pass, short, skip};
 
-    /// Checks that the fast path takes short items. Skipping gives the same result without it, so no other test would
-    /// notice.
+    /// Checks that `short` accepts items with an argument in the first byte, and rejects others. Skipping gives the same
+    /// result if `short` rejects an item, so no other test would notice.
     #[test]
     fn what_is_short_is_passed_over_at_once() {
         let levels =
@@ -459,7 +464,7 @@ mod tests {
         }
     }
 
-    /// The bytes that open an item around another one, and the bytes that end it.
+    /// Bytes before an item and bytes after it that put the item into a map, array or tag.
     const LEVELS: [(&[u8], &[u8]); 10] = [
         (&[0x81], &[]),
         (&[0x84, 0x80, 0x9f, 0xff], &[0]),

@@ -1,4 +1,4 @@
-//! GGUF, versions 2 and 3: metadata, a list of tensors, and their data.
+//! Reading of GGUF files of the versions 2 and 3: the metadata, the descriptions of tensors, and the data of tensors.
 
 #[cfg_attr(
     not(feature = "dequantize"),
@@ -39,10 +39,10 @@ use types::Type;
 
 pub(super) use split::{FirstName, Split};
 
-/// The first bytes of GGUF files.
+/// The magic number of GGUF files, their first four bytes.
 pub(super) const MAGIC: &[u8] = b"GGUF";
-/// The number of bytes of a file that are read first, after the few bytes that tell the format. This is half of the memory that
-/// opening may take in addition to a multiple of the header.
+/// The number of bytes at the start of a file that are read together, after the few bytes that tell the format. If the header
+/// is longer, more bytes are read. The number is half of the memory that opening a small file may take.
 const FIRST: u64 = 32 << 10;
 
 /// GGUF as a file format: its name, and the rules that are checked while the index of its tensors is built and read.
@@ -58,7 +58,7 @@ static GGUF: FileFormat = FileFormat::new(
     },
 );
 
-/// Reads and parses the header of a file of `length` bytes.
+/// Reads and parses the header of the GGUF file `source` of `length` bytes, and returns its archive.
 fn archive<'s>(
     source: &'s dyn ReadAt,
     length: u64,
@@ -72,7 +72,7 @@ fn archive<'s>(
     Ok(Archive::from_parsed(source, parsed))
 }
 
-/// Reads and parses the header of a source of `length` bytes that begins with `start`.
+/// Reads and parses the header of the GGUF file `source` of `length` bytes. `start` holds the first bytes of the file.
 pub(crate) fn open(
     source: &dyn ReadAt,
     length: u64,
@@ -83,8 +83,8 @@ pub(crate) fn open(
     file.parse_header(start, &mut |start| parse(source, length, start, options))
 }
 
-/// The result of parsing the first bytes of a file. `None` means that the header extends beyond them, so more bytes have to
-/// be read.
+/// The result of parsing a header from the first bytes of a file. `None` means that the header extends beyond these bytes, so
+/// more bytes have to be read.
 type Attempt<T> = Result<Option<T>, FormatError>;
 
 /// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the file. Without
@@ -121,8 +121,9 @@ struct File<'f> {
 }
 
 impl File<'_> {
-    /// Passes the first bytes of the file to `parse`, which returns `None` if the header extends beyond them. The file begins with
-    /// `start`. The number of bytes read is doubled until the header ends within them.
+    /// Passes the first bytes of the file to `parse`, and returns its result. `start` holds bytes of the file that have been
+    /// read. If `parse` returns `None`, because the header is longer, twice as many bytes are read, and `parse` is called
+    /// again.
     fn parse_header<T>(
         &self,
         mut start: Vec<u8>,
@@ -147,7 +148,8 @@ impl File<'_> {
     }
 }
 
-/// Parses the header of a file that begins with `start`, checks the extents of tensor data, and builds the index of an archive.
+/// Parses the header of the GGUF file `source` of `length` bytes, checks the extents of tensor data, and builds the index of
+/// an archive. `start` holds the first bytes of the file.
 /// Returns `None` if the header extends beyond `start`.
 fn parse(
     source: &dyn ReadAt,
@@ -215,8 +217,8 @@ fn parse(
     builder_error::finish(builder, Rule::GgufDuplicateName).map(Some)
 }
 
-/// Returns the only component of the tensor `info`, whose data has `bytes` bytes, in a file of `length` bytes with the given
-/// `header`.
+/// Returns the index record of the data of the tensor `info`, which has `bytes` bytes, in a file of `length` bytes with the
+/// header `header`.
 fn component<'a>(
     info: &TensorInfo<'_>,
     header: &GgufHeader<'_>,

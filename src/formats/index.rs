@@ -44,8 +44,8 @@ static SAFETENSORS: FileFormat =
 /// which may share storages.
 static TORCH: FileFormat = FileFormat::new("PyTorch index", Blobs::Any, torch::RULES);
 
-/// Returns whether a file called `name` is an index. Only the name decides, because the function is called before the file is
-/// read.
+/// Returns whether `name`, the name of a file, is the name of an index. Only the name decides, because the function is called
+/// before the file is read.
 pub(crate) fn is_named_so(name: &str) -> bool {
     let start = name.len().checked_sub(SUFFIX.len());
     let end = start.and_then(|start| name.get(start..));
@@ -129,7 +129,7 @@ impl Index {
         for part in parts {
             ordered.push((*part, builder.file(part.name, part.length).map_err(format_error)?));
         }
-        // Tensors come in the order of the names of their files.
+        // Files are read in the order of their names, so the order of tensors does not depend on the order in the index.
         ordered.sort_unstable_by_key(|(part, _)| part.name);
         let weights = &weights;
         let (selected, whole, unselected) = Default::default();
@@ -196,7 +196,7 @@ struct Size {
 }
 
 impl Size {
-    /// Adds the size of a tensor of the given shape and number of bytes.
+    /// Adds a tensor of the shape `shape` whose elements take `bytes` bytes.
     fn add(&mut self, shape: &[u64], bytes: u64) {
         let elements = shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size));
         self.elements = self.elements.saturating_add(elements);
@@ -204,14 +204,15 @@ impl Size {
     }
 }
 
-/// The tensors and metadata that have been found in the files so far.
+/// The state of joining the files of an index: the tensors and metadata of the files that have been read.
 struct All<'o> {
     builder: Builder<'o>,
     weights: &'o Weights,
     options: &'o OpenOptions,
     metadata: Map,
-    /// The size of the tensors that the index selects, and of all tensors in the files.
+    /// The total size of the tensors that the index selects.
     selected: Size,
+    /// The total size of all tensors in the files.
     whole: Size,
     unselected: Unselected,
     /// The total length in bytes of the files that have been added so far.

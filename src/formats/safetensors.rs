@@ -32,12 +32,12 @@ use entries::{Entries, METADATA, TensorEntry};
 const HEADER: u64 = 100_000_000;
 /// The width in bytes of the length field before the header.
 const LENGTH: u64 = 8;
-/// The same width as [`LENGTH`].
+/// The width in bytes of the length field before the header, as [`LENGTH`] but as the size of an array.
 const LENGTH_BYTES: usize = 8;
-/// The width of the widest element in bytes.
+/// The width in bytes of the widest element that a safetensors file can have, a complex number of 128 bits.
 const WIDEST: u64 = 16;
 
-/// The rules that are checked after the header has been parsed.
+/// The rules of safetensors that the index builder checks for all tensors together, after the header has been parsed.
 pub(crate) const RULES: Rules = Rules {
     duplicate_name: Rule::SafetensorsDuplicateName.row(),
     bool_value: Some(Rule::TensorBoolValue.row()),
@@ -49,7 +49,8 @@ pub(crate) const RULES: Rules = Rules {
 /// The safetensors format: its name, and the rules that are checked while the index of its tensors is built and read.
 static SAFETENSORS: FileFormat = FileFormat::new("safetensors", Blobs::Disjoint, RULES);
 
-/// Returns the header of a file of `length` bytes that begins with `start`.
+/// Returns the JSON header of a file of `length` bytes. `start` holds the first bytes of the file, up to the end of the
+/// header or further.
 fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], FormatError> {
     let end = usize::try_from(header_end(start, length, limits)?).ok();
     let header = end.and_then(|end| start.get(LENGTH_BYTES..end));
@@ -81,7 +82,7 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatE
     Ok(end)
 }
 
-/// Extends `start`, the first bytes of a source of `length` bytes, to the end of the header.
+/// Appends bytes of `source`, which has `length` bytes, to `start`, its first bytes, until `start` holds the whole header.
 fn read(
     source: &dyn ReadAt,
     length: u64,
@@ -138,7 +139,8 @@ pub(crate) fn data_end(
     Ok(LENGTH.saturating_add(u64_from_usize(header.len())).saturating_add(end))
 }
 
-/// Reads and parses the header of a source of `length` bytes, and returns an archive without attributes, and the metadata.
+/// Reads and parses the header of a source of `length` bytes. Returns an archive without attributes, and the entries of
+/// `__metadata__` as texts that have not been decoded.
 pub(crate) fn archive<'s>(
     source: &'s dyn ReadAt,
     length: u64,
@@ -202,7 +204,8 @@ fn parse<'o>(
     Ok((builder, metadata))
 }
 
-/// Returns the tensor of `entry` with the given components.
+/// Returns the index record of the tensor that `entry` of the header describes. `components` are the components of the
+/// tensor.
 fn object<'a>(entry: &TensorEntry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
     let TensorEntry { name, shape, name_at, .. } = *entry;
     RawObject {
@@ -217,7 +220,8 @@ fn object<'a>(entry: &TensorEntry<'a>, components: &'a [RawComponent<'a>]) -> Ra
 }
 
 /// Returns whether the elements of `entry` begin in the file at a multiple of their width. `data` is the offset of the file's
-/// data. For a complex number the width of its parts counts, because compilers align complex numbers so. A tensor without
+/// data. For a complex number, the width of its real part counts, because compilers align complex numbers so. A tensor
+/// without
 /// elements is aligned.
 fn is_aligned(entry: &TensorEntry<'_>, data: u64) -> bool {
     let (begin, end) = entry.data_offsets;
@@ -228,7 +232,7 @@ fn is_aligned(entry: &TensorEntry<'_>, data: u64) -> bool {
     begin == end || data.saturating_add(begin).is_multiple_of(width.into())
 }
 
-/// Returns the only component of `entry` in a file whose data begins at offset `data`.
+/// Returns the index record of the bytes of the tensor `entry`. The data of the file begins at offset `data`.
 fn component(entry: &TensorEntry<'_>, data: u64) -> RawComponent<'static> {
     let (begin, end) = entry.data_offsets;
     let (storage, logical) = match entry.kind {
@@ -239,7 +243,8 @@ fn component(entry: &TensorEntry<'_>, data: u64) -> RawComponent<'static> {
     RawComponent { logical, ..RawComponent::raw(storage, offset, length) }
 }
 
-/// Returns the length of the data of `entry` in bytes, after checking that its shape and dtype need this length.
+/// Returns the number of bytes between the two data offsets of `entry`, and checks that its shape and dtype need as many
+/// bytes.
 fn data_length(entry: &TensorEntry<'_>) -> Result<u64, FormatError> {
     let (begin, end) = entry.data_offsets;
     let needed = entry.kind.bytes(entry.shape);
@@ -262,7 +267,7 @@ fn wrong_length(entry: &TensorEntry<'_>, needed: Option<u64>) -> FormatError {
             let elements =
                 entry.shape.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
             let sentence = match elements.and_then(|elements| elements.checked_mul(WIDEST)) {
-                // Two elements of four bits share a byte.
+                // Two elements of 4 bits share a byte, so an odd number of them leaves half a byte.
                 Some(_) => "has an odd number of 4-bit elements, which do not fill whole bytes",
                 None => "has a shape whose bytes cannot be counted in 64 bits",
             };
@@ -320,7 +325,7 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
     })
 }
 
-/// Checks that the names of tensors are unique, without checking their data.
+/// Parses `header`, and checks only that the names of its tensors are unique. The data offsets are not checked.
 #[cold]
 fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
@@ -335,7 +340,7 @@ fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), 
     finish(builder).map(drop)
 }
 
-/// Completes the index of `builder`, and returns the parsed header.
+/// Checks the tensors of `builder` against each other, and returns the parsed header with their index.
 fn finish(builder: Builder<'_>) -> Result<Parsed, FormatError> {
     builder_error::finish(builder, Rule::SafetensorsDuplicateName)
 }

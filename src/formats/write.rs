@@ -11,7 +11,7 @@ mod declared;
 mod draft;
 mod element;
 mod format;
-/// Editing the header of a GGUF file: other metadata and names, for data that stays as it is.
+/// Editing the header of a GGUF file: changing metadata and the names of tensors, while the data stays as it is.
 #[cfg(feature = "gguf")]
 pub mod gguf {
     pub use crate::formats::gguf::edit::{EditedHeader, HeaderEdit, edit_header};
@@ -39,7 +39,7 @@ pub use save::{NamedTensor, save};
 pub use tensors::Tensors;
 pub use ties::{has_ties, is_tied};
 
-/// Options for a new file.
+/// Options for writing a file with [`write()`] or a [`Draft`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// The alignment of the data of a safetensors file in bytes, a power of two. Tensors are aligned as far as the format

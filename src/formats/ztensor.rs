@@ -34,15 +34,17 @@ use crate::error::{ErrorKind, Location};
 use crate::index::{Encoding, FaultAt, FormatFacts, Layout, Site};
 use crate::rules::{Generation, Rule};
 
-/// A parser of the objects of a manifest, one at a time. Their components and shapes are added to the context.
+/// A parser of a manifest that returns its objects one at a time. Components and shapes of the objects are added to the index
+/// of the [`ParseContext`].
 pub(crate) struct Objects<'m> {
     container: Container,
-    /// The reader of the root's fields around the objects, until all fields have been read.
+    /// The reader of the fields of the root, the outermost map of the manifest, that come before and after the objects.
     root: Root<'m>,
-    /// The objects, while they are read; and the last name, if names must ascend.
+    /// The map or array of objects, while objects are being read from it; `None` before and after.
     list: Option<OpenList<'m>>,
     last: Input<'m>,
-    /// The fields of the root other than the objects, and the bytes after the manifest, once both are known.
+    /// The input after the manifest, and the fields of the root other than the objects; `None` until the whole root has been
+    /// read.
     header: Option<(Input<'m>, ManifestFields)>,
     ordinal: u32,
 }
@@ -51,12 +53,13 @@ pub(crate) struct Objects<'m> {
 enum Root<'m> {
     V1(v1::RootReader<'m>),
     V2(v2::RootReader<'m>),
-    /// No field is left to read. A manifest of 0.1 has no such fields, and the manifest of a data shard is empty.
+    /// All fields of the root have been read, or the manifest has none: a manifest of 0.1 is an array of objects, and the
+    /// manifest of a data shard is empty.
     Read,
 }
 
 impl<'m> Objects<'m> {
-    /// Begins to parse the manifest of a file of the container `container`.
+    /// Begins to parse `manifest`, the manifest of a file whose magic selects `container`.
     pub(crate) fn open(
         container: Container,
         cx: &mut ParseContext<'_>,
@@ -80,8 +83,8 @@ impl<'m> Objects<'m> {
         Ok(Self { container, root, list, last: Input::default(), header, ordinal: 0 })
     }
 
-    /// Parses the next object into `raw`, so that it need not be moved. Returns false at the end of the manifest.
-    /// Fields of the root around the objects are read in between.
+    /// Parses the next object into `raw`, which the caller reuses so that no object is copied. Returns false at the end of
+    /// the manifest. Fields of the root that come before or after the objects are read on the way.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -108,7 +111,7 @@ impl<'m> Objects<'m> {
         }
     }
 
-    /// Reads fields of the root up to the next objects, if there are more.
+    /// Reads fields of the root up to the field `objects`, or up to the end of the root if that field has been read.
     #[inline(never)]
     fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<()> {
         cx.location = Location::NOWHERE;
@@ -128,13 +131,14 @@ impl<'m> Objects<'m> {
         }
     }
 
-    /// Returns the bytes after the manifest and the fields of the root other than the objects, after the last object.
+    /// Returns the input after the manifest, and the fields of the root other than the objects. The caller must have parsed
+    /// all objects.
     pub(crate) fn finish(self) -> Parsed<'m, ManifestFields> {
         self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, BytesLeft::END).into())
     }
 }
 
-/// Parses an entry (the name and the fields of an object) that is not in a manifest, into `raw`.
+/// Parses `entry`, the name and the fields of an object that is about to be written, into `raw`.
 pub(crate) fn parse_entry<'m>(
     cx: &mut ParseContext<'_>,
     entry: Input<'m>,
@@ -148,8 +152,9 @@ pub(crate) fn parse_entry<'m>(
     Ok(())
 }
 
-/// Validates the form of a whole manifest, if its container requires a form. For a rejected manifest, a fault in the
-/// form is reported before any other fault, and without an object.
+/// Checks that `manifest` is deterministic CBOR, if `container` is that of generation 2, the only one that requires it. The
+/// parser calls this for a manifest that it has rejected, so that an error in the form of the CBOR is reported before any
+/// other error, and names no object.
 #[cold]
 pub(crate) fn check_form(
     container: Container,
@@ -164,7 +169,7 @@ pub(crate) fn check_form(
     Ok(())
 }
 
-/// Returns the form in which files of `generation` are written, or `None` if the generation is not written.
+/// Returns how manifests of `generation` are written; `None` if zten does not write this generation.
 pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     match generation {
         Generation::V1_2 => v1::V1_2.writing,
@@ -181,20 +186,21 @@ pub struct Version {
     pub major: u32,
     /// The minor version. Files of minor version 0 and 1 follow the rules of 1.1, and other files those of 1.2.
     pub minor: u32,
-    /// The third number, if there is one.
+    /// The patch version, the third number; `None` if the manifest gives only two numbers.
     pub patch: Option<u32>,
 }
 
 impl core::fmt::Display for Version {
-    /// Writes the version as a manifest spells it: `1.2.0`.
+    /// Writes the version as a manifest spells it: `1.2.0`, or `1.2` without a patch version.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)?;
         self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
     }
 }
 
-/// The facts about a generation. Each generation has a constant, and no other code asks which generation a file has.
-/// The constant of 1.2 lists all facts, and the other constants list the facts that differ.
+/// The facts in which a generation of zTensor differs from others. Each generation has one constant of this type, and code
+/// reads the constant instead of asking which generation a file has. The constant of 1.2 lists all facts, and each other
+/// constant lists the facts that differ from 1.2.
 #[derive(Debug)]
 pub(crate) struct Dialect {
     /// The facts that code uses after a manifest has been parsed.
@@ -205,36 +211,36 @@ pub(crate) struct Dialect {
     pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
     /// Whether components may be in shards.
     pub(crate) has_shards: bool,
-    /// The fields that are found in the manifest again when an error or a writer needs them.
+    /// The fields of objects and components that are looked up in the manifest again when an error or a writer needs them.
     pub(crate) fields: Fields,
     /// Whether the names of logical types may be dtypes, as in 1.1.
     pub(crate) logical_dtypes: bool,
     /// Whether a compressed component must give its decoded size.
     pub(crate) needs_decoded_length: bool,
-    /// The form in which files of the generation are written and appended to; `None` if they are not written.
+    /// How files of the generation are written and appended to; `None` if zten does not write the generation.
     pub(crate) writing: Option<&'static Writing>,
 }
 
-/// How files of a generation are written.
+/// The facts that a writer needs about a generation.
 #[derive(Debug)]
 pub(crate) struct Writing {
     pub(crate) generation: Generation,
     pub(crate) container: Container,
-    /// The dialect of the manifest.
+    /// The facts about the generation that a parser needs.
     pub(crate) dialect: &'static Dialect,
-    /// The encoding of compressed components.
+    /// The encoding that the generation uses for compressed components.
     pub(crate) compression: Encoding,
     /// Whether the manifest must be deterministic CBOR, whose maps may have any number of keys.
     pub(crate) deterministic: bool,
-    /// Whether `bool` is a logical type (2) and not a dtype (1.x).
+    /// Whether `bool` is a logical type, as in generation 2. If false, it is a dtype, as in 1.x.
     pub(crate) bool_is_type: bool,
     /// The alignment in bytes of blobs in a canonical file. The first blob begins at this offset.
     pub(crate) canonical_alignment: u64,
-    /// Returns the logical type of this name in the generation.
+    /// Returns the logical type that has the given name in the generation; `None` if there is no such type.
     pub(crate) logical_type: fn(&[u8]) -> Option<LogicalType>,
-    /// Returns the layout of this name in the generation.
+    /// Returns the layout that has the given name in the generation; [`Layout::Unknown`] if there is no such layout.
     pub(crate) format: fn(&[u8]) -> Layout,
-    /// Returns the name of a layout, if the generation has one for it.
+    /// Returns the name of the given layout in the generation; `None` if the generation cannot store the layout.
     pub(crate) format_name: fn(Layout) -> Option<&'static str>,
 }
 
@@ -278,7 +284,7 @@ pub(crate) enum Nesting {
     Named,
 }
 
-/// The fields of a component that tell where its blob lies.
+/// The fields of a component that hold the offset and the length of its blob.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Blob {
     /// The offset and the length are two fields.
@@ -288,7 +294,7 @@ pub(crate) enum Blob {
 }
 
 impl Blob {
-    /// Returns whether one of these fields has the key `key`.
+    /// Returns whether `key` is the key of a field that holds the offset or the length of a blob.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         match self {
             Self::Fields(offset, length) => offset.is(key) || length.is(key),
@@ -296,7 +302,7 @@ impl Blob {
         }
     }
 
-    /// Returns the offset and the length of the blob in the component's map, which has been checked.
+    /// Finds the offset and the length of a blob in `map`, the checked map of a component. Returns the inputs at both values.
     pub(crate) fn find<'m>(&self, map: Input<'m>) -> Option<(Input<'m>, Input<'m>)> {
         match self {
             Self::Fields(offset, length) => offset.find(map).zip(length.find(map)),
@@ -311,8 +317,8 @@ impl Blob {
 }
 
 impl Dialect {
-    /// Returns the end of the manifest that begins at the map of an object or component. `at` is the end that begins at
-    /// the key of the map, or in 0.1 at the map itself. Returns `None` if the bytes have changed since they were
+    /// Returns the rest of the manifest from the map of an object or component on. `at` is the rest of the manifest from the
+    /// key of this map on, or in 0.1 from the map itself on. Returns `None` if the bytes have changed since they were
     /// checked.
     pub(crate) fn map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
@@ -321,9 +327,9 @@ impl Dialect {
         }
     }
 
-    /// Returns the end of the manifest that begins at `part` of an object, so that an error can give the offset of that
-    /// part. `map` is the end of the manifest that begins at the object's map. Returns `None` if the map has no such
-    /// field.
+    /// Finds the field of an object, or of one of its components, that `part` names, so that an error can give the offset of
+    /// the field. `map` is the rest of the manifest from the object's map on. Returns the rest of the manifest from the field
+    /// on; `None` if there is no such field.
     #[cold]
     pub(crate) fn field_at<'m>(&self, map: Input<'m>, part: FaultAt) -> Option<Input<'m>> {
         match part {
@@ -340,8 +346,9 @@ impl Dialect {
         }
     }
 
-    /// Returns the end of the manifest that begins at the field `site` of a component. `map` is the end of the manifest
-    /// that begins at the component's map. Returns `None` if the map has no such field.
+    /// Finds the field `site` of a component, so that an error can give the offset of the field. `map` is the rest of the
+    /// manifest from the component's map on. Returns the rest of the manifest from the field on; `None` if the component has
+    /// no such field.
     #[cold]
     pub(crate) fn site<'m>(&self, map: Input<'m>, site: Site) -> Option<Input<'m>> {
         let fields = &self.fields;
@@ -362,15 +369,15 @@ impl Dialect {
 pub(crate) struct Field(pub(in crate::formats::ztensor) &'static str);
 
 impl Field {
-    /// Stands for a field that the maps of a generation do not have. Its key is empty.
+    /// A placeholder for a field that the maps of a generation do not have. Its key is empty, so no map has it.
     pub(in crate::formats::ztensor) const NONE: Self = Self("");
 
-    /// Returns whether the field has the key `key`.
+    /// Returns whether `key` is the key of this field.
     pub(crate) fn is(self, key: &[u8]) -> bool {
         self.0.as_bytes() == key
     }
 
-    /// Returns the input at the value of the field in the map at `map`, or `None` if the map does not have the field.
+    /// Returns the input at the value of this field in the CBOR map at `map`; `None` if the map does not have the field.
     pub(crate) fn find(self, map: Input<'_>) -> Option<Input<'_>> {
         find(map, self.0)
     }

@@ -1,4 +1,5 @@
-//! Checking the canonical form as far as the manifest tells: each content has exactly one canonical file.
+//! Checking that a manifest has the canonical form: of all files with the same content, exactly one is canonical. The bytes
+//! of blobs are checked elsewhere.
 
 use alloc::vec::Vec;
 
@@ -14,10 +15,11 @@ use crate::index::{Encoding, Site};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
 
-/// The version of canonical files, and of all files that are written.
+/// The value of the field `version` in canonical files of 1.x, and in all 1.x files that zten writes.
 pub(crate) const VERSION: &str = "1.2.0";
 
-/// Validates the canonical form of a manifest that keeps all other rules.
+/// Checks that `manifest`, which keeps all other rules, has the canonical form, and lies in its file where the canonical form
+/// requires.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
     let writing = manifest.dialect().and_then(|dialect| dialect.writing);
     let writing = writing.ok_or(BareError::new(Rule::CanonicalGeneration, 0))?;
@@ -31,7 +33,8 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
     }
     let form = CanonicalForm { manifest: *manifest, writing };
     let end = if writing.deterministic { form.validate_v2()? } else { form.validate_v1()? };
-    // Before 2, the manifest always ends at the footer.
+    // The manifest must begin where the next blob would begin, and end where the footer begins. The second condition is a
+    // condition in generation 2 only: `blobs_end` is the offset of the footer there, and the start of the manifest in 1.x.
     if extent.start == end && frame.blobs_end <= extent.end {
         return Ok(());
     }
@@ -40,13 +43,13 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
 
 /// The reason why a field is not canonical.
 enum Broken {
-    /// The item should not be there.
+    /// A canonical file does not have this field.
     Field,
-    /// The item, or an item in it, does not have the canonical form.
+    /// The field, or an item within its value, is not deterministic CBOR.
     Form(Fault),
-    /// The value breaks a rule.
+    /// The value of the field breaks this rule of the canonical form.
     Value(Rule),
-    /// An item in the value breaks a rule.
+    /// An item within the value breaks a rule of the canonical form, as this error says.
     Within(BareError),
 }
 
@@ -56,7 +59,7 @@ impl From<Fault> for Broken {
     }
 }
 
-/// Returns whether the map at `value`, which is known to be definite, has no entries.
+/// Returns whether the map at `value`, which has a definite length, has no entries.
 fn is_empty(value: Input<'_>) -> bool {
     let head = map_head(Rule::AttributesType, UNLIMITED, value);
     head.is_ok_and(|(_, entries)| entries.are_over())
@@ -68,7 +71,8 @@ struct CanonicalForm<'a> {
 }
 
 impl<'a> CanonicalForm<'a> {
-    /// Validates a manifest of 1.x. Returns the offset at which the next blob would begin.
+    /// Checks the canonical form of a manifest of 1.x. Returns the offset in the file at which a blob after the last one
+    /// would begin.
     fn validate_v1(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
         self.version()?;
@@ -106,8 +110,8 @@ impl<'a> CanonicalForm<'a> {
         Ok(cursor)
     }
 
-    /// Validates a manifest of 2: the rules of v2 §6.3, and what these leave open. Returns the offset at which the next
-    /// blob would begin.
+    /// Checks the canonical form of a manifest of generation 2: the rules of v2 §6.3, and rules for what §6.3 leaves open.
+    /// Returns the offset in the file at which a blob after the last one would begin.
     fn validate_v2(&self) -> Result<u64, BareError> {
         self.fields(self.manifest.as_bytes(), Location::default(), |key, value| {
             match v2::RootKey::named(key) {
@@ -138,7 +142,7 @@ impl<'a> CanonicalForm<'a> {
         Err(BareError::new(Rule::CanonicalGeneration, self.offset(BytesLeft::of(value))))
     }
 
-    /// Returns the error of `component`, whose blob is not at its canonical offset.
+    /// Returns the error for `component`, whose blob does not begin at its canonical offset.
     fn blob(&self, component: &Component<'a>) -> BareError {
         let found = component.extent().offset();
         let map = component.map().unwrap_or_default();
@@ -147,9 +151,9 @@ impl<'a> CanonicalForm<'a> {
         BareError::new(Rule::CanonicalBlob, offset).found(found).at(component.location())
     }
 
-    /// Validates the map at `map`, and returns the bytes left after it. `validate` gets the key and the value of each
-    /// field. It returns the bytes left after the value, or `None` to have the value checked for deterministic encoding
-    /// only.
+    /// Checks the canonical form of the map at `map`, and returns the input after the map. `validate` gets the key of each
+    /// field and the input at its value. It checks the value, and returns the input after the value. If it returns `None`,
+    /// the value must only be deterministic CBOR, which this function then checks.
     fn fields(
         &self,
         map: Input<'a>,
@@ -171,8 +175,8 @@ impl<'a> CanonicalForm<'a> {
         })
     }
 
-    /// Validates the object whose map is at `map`, and returns the bytes left after the map. `blob` checks the offset
-    /// of each component.
+    /// Checks the canonical form of `object`, whose map is at `map`, and returns the input after the map. `blob` is called to
+    /// check the offset of each component.
     fn object(
         &self,
         object: &Tensor<'a>,
@@ -202,7 +206,7 @@ impl<'a> CanonicalForm<'a> {
         })
     }
 
-    /// Validates the component whose map is at `map`, and returns the bytes left after the map.
+    /// Checks the canonical form of `component`, whose map is at `map`, and returns the input after the map.
     fn component(&self, component: &Component<'a>, map: Input<'a>) -> Result<Input<'a>, BareError> {
         let (names, location) = (&self.writing.dialect.fields, component.location());
         let mut digest = false;
@@ -231,7 +235,7 @@ impl<'a> CanonicalForm<'a> {
         Err(BareError::new(Rule::CanonicalDigest, self.offset(BytesLeft::of(map))).at(location))
     }
 
-    /// Returns whether the digest at `value` is of the canonical algorithm, in lower-case digits.
+    /// Returns whether the digest at `value` has the algorithm that the canonical form requires, and lower-case digits.
     fn is_canonical_digest(&self, value: Input<'_>) -> bool {
         let Ok((_, digest)) = text(Rule::DigestType, value) else { return false };
         if self.writing.deterministic {
@@ -241,8 +245,9 @@ impl<'a> CanonicalForm<'a> {
         lower && digest.starts_with(b"sha256:") && Digest::is_known(digest)
     }
 
-    /// Validates the offsets of blobs of 2, in the order of the bytes of names. Returns the offset at which the next
-    /// blob would begin. Takes 4 bytes of memory for each object, and 4 bytes for each component of the largest object.
+    /// Checks the offsets of the blobs of a manifest of generation 2, whose canonical order is that of the bytes of the names
+    /// of objects, and then of roles. Returns the offset in the file at which a blob after the last one would begin. Takes 4
+    /// bytes of memory for each object, and 4 bytes for each component of the largest object.
     fn validate_blobs(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
         let mut objects = Vec::new();
@@ -275,7 +280,7 @@ impl<'a> CanonicalForm<'a> {
     }
 }
 
-/// Fills `places` with the numbers from 0 to `count` - 1.
+/// Replaces the content of `places` by the numbers from 0 to `count` - 1.
 fn ordinals(places: &mut Vec<u32>, count: u32) -> Result<(), BareError> {
     places.clear();
     places.try_reserve(usize_from_u32(count)).map_err(|_| BareError::from(OutOfMemory))?;

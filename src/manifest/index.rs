@@ -1,4 +1,4 @@
-//! The content of a validated manifest: its index, and the bytes that hold its texts.
+//! The results of validating a manifest: the index of its objects, and the bytes that hold its names and other texts.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,8 +11,8 @@ use crate::limits::OpenOptions;
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::read_at::Source;
 
-/// Returns `bytes`, which have been checked, as text. If the caller's bytes have changed since, returns the first valid
-/// part.
+/// Returns `bytes`, which were checked to be UTF-8, as text. If the caller's bytes have changed since they were checked,
+/// returns the part before the first byte that is not UTF-8.
 pub(super) fn utf8(bytes: &[u8]) -> &str {
     match core::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -22,7 +22,7 @@ pub(super) fn utf8(bytes: &[u8]) -> &str {
 
 /// The validated content of a manifest, and the facts that are not in the manifest's bytes.
 pub(crate) struct ValidatedManifest {
-    /// The container of a zTensor file; `None` for other formats.
+    /// The position of the manifest in a zTensor file, as its footer gives it; `None` for other formats.
     pub(super) frame: Option<Frame>,
     /// The range of the file that was parsed: the manifest, or the header of another format.
     pub(super) header: Range<u64>,
@@ -42,7 +42,7 @@ pub(crate) struct ValidatedManifest {
     pub(super) copies: Option<Copies>,
 }
 
-/// Where the bytes are to which the spans of names, attributes and other texts refer.
+/// Which bytes the spans of names, attributes and other texts refer to.
 pub(crate) enum TextIn {
     /// The texts are in the held bytes, which are the manifest alone.
     Held,
@@ -98,8 +98,8 @@ impl<'a> ManifestRef<'a> {
     /// Returns the bytes of the manifest from the start of a map on: the map of the object or component whose
     /// description begins at `source_offset`. Returns `None` for other formats.
     pub(super) fn map(&self, source_offset: u32) -> Option<Input<'a>> {
-        // Checked first: in other formats `source_offset` counts in the header, but `as_bytes` returns only the texts that the
-        // parser has kept.
+        // The dialect is tested first, because only zTensor files have one. In other formats `source_offset` is an offset in
+        // the header, but `as_bytes` returns only the texts that the parser has kept.
         let dialect = self.validated.dialect?;
         dialect.map(self.as_bytes().get(usize_from_u32(source_offset)..)?)
     }
@@ -113,7 +113,8 @@ impl<'a> ManifestRef<'a> {
         }
     }
 
-    /// Returns the same manifest, whose content is read and borrowed from `source`.
+    /// Returns this manifest with `source` as the source of its content. Content is not borrowed from the held bytes any
+    /// more.
     pub(crate) fn read_from<'s>(self, source: &'s dyn Source) -> ManifestRef<'s>
     where
         'a: 's,
@@ -128,7 +129,7 @@ impl<'a> ManifestRef<'a> {
         ManifestRef { held, source: Some(source), ..self }
     }
 
-    /// Returns the same manifest, whose content is read from `archive` and may be borrowed from the held bytes.
+    /// Returns this manifest with `archive` as the source of its content. Content may also be borrowed from the held bytes.
     #[inline]
     pub(crate) fn with_source<'s>(self, archive: &'s dyn Source) -> ManifestRef<'s>
     where
@@ -137,12 +138,12 @@ impl<'a> ManifestRef<'a> {
         ManifestRef { source: Some(archive), ..self }
     }
 
-    /// Returns the source of the content, if it is known.
+    /// Returns the source of the content; `None` for a manifest without its file.
     pub(crate) fn source(&self) -> Option<&'a dyn Source> {
         self.source
     }
 
-    /// Returns all bytes of the file, if they are in memory.
+    /// Returns all bytes of the file; `None` if the file is not in memory.
     #[inline]
     pub(crate) fn file(&self) -> Option<&'a [u8]> {
         let is_file = u64_from_usize(self.held.len()) == self.validated.file_len;

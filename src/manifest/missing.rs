@@ -1,9 +1,10 @@
-//! The error of a missing tensor, with the most similar name.
+//! Creating the error for a missing tensor, which suggests the most similar name of the file.
 
 use super::index::ManifestRef;
 use crate::error::Error;
 
-/// Creates the error of a missing tensor called `name`, with the most similar name if there is one.
+/// Creates the error for `name`, which no tensor of `manifest` has. The error suggests the most similar name, unless all
+/// names differ much from `name`.
 #[cold]
 pub(super) fn missing(name: &str, manifest: ManifestRef<'_>) -> Error {
     Error::no_tensor(name, nearest(name, manifest))
@@ -25,9 +26,9 @@ fn nearest<'a>(name: &str, manifest: ManifestRef<'a>) -> Option<&'a str> {
 mod near {
     use crate::num::usize_from_u32;
 
-    /// The largest number of names that are compared.
+    /// The largest number of names of a file that are compared with the missing name.
     pub(super) const NAMES: u32 = 65_536;
-    /// The largest size in bytes of a name that is compared.
+    /// The largest length in bytes of a name that is compared, and of the missing name.
     const LONGEST: usize = 128;
     /// The largest number of comparisons of two bytes in a search: it bounds the time for files with many names.
     const WORK: u32 = 1 << 26;
@@ -36,20 +37,20 @@ mod near {
     /// change.
     pub(super) struct Search<'n> {
         name: &'n [u8],
-        /// The edit distance below which a name is nearer than all names before.
+        /// The edit distance that the next name must be below to be nearer than all names before it.
         below: usize,
         work: usize,
     }
 
     impl<'n> Search<'n> {
-        /// Creates a search for names near `name`, or returns `None` if `name` is too long.
+        /// Creates a search for names that are similar to `name`; `None` if `name` is longer than [`LONGEST`].
         pub(super) fn new(name: &'n [u8]) -> Option<Self> {
             // A name with more than about a third of its bytes changed is not offered.
             let below = name.len().checked_div(3)?.checked_add(2)?;
             (name.len() <= LONGEST).then_some(Self { name, below, work: usize_from_u32(WORK) })
         }
 
-        /// Returns whether `other` is nearer than all names before. If so, keeps its distance.
+        /// Returns whether `other` is nearer to the missing name than all names before. If so, stores its distance.
         pub(super) fn is_nearer(&mut self, other: &[u8]) -> bool {
             if other.len().abs_diff(self.name.len()) >= self.below {
                 return false;
@@ -63,8 +64,8 @@ mod near {
             }
         }
 
-        /// Returns the distance of `other`, or `None` if `other` is not nearer or too long, or the search has used up
-        /// its comparisons.
+        /// Returns the edit distance of `other` from the missing name; `None` if `other` is not nearer than all names before
+        /// or is too long, or if the search has made [`WORK`] comparisons.
         fn distance(&mut self, other: &[u8]) -> Option<usize> {
             // The distances between the part of `name` that has been read and each start of `other`.
             let mut row = [0_usize; LONGEST];

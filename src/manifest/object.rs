@@ -1,4 +1,5 @@
-//! The objects of a manifest and their components, each of which is a blob and a description of how to read it.
+//! Access to the objects of a manifest (tensors) and to their components. A component is a blob with a description of how to
+//! read it.
 
 use core::ops::Range;
 
@@ -51,12 +52,12 @@ impl<'a> Tensor<'a> {
         self.ordinal
     }
 
-    /// Returns the location of the tensor for errors.
+    /// Returns the ordinal of the tensor as a [`Location`], for errors about the tensor as a whole.
     pub(crate) fn location(&self) -> Location {
         Location::new(Some(self.ordinal), None)
     }
 
-    /// Returns `error` with the names of this tensor and of the component that the error is at.
+    /// Adds to `error` the name of this tensor, and the role of the component that the location of the error gives.
     #[cfg(feature = "std")]
     #[cold]
     pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
@@ -82,8 +83,9 @@ impl<'a> Tensor<'a> {
         })
     }
 
-    /// Returns the dimension that the index of an `index-range` error is out of range for, and the size of that
-    /// dimension. Returns `None` for other errors, and if the index's place in the file does not tell its dimension.
+    /// If `error`, which is in `component`, is about an index that is out of range (`index-range`), returns the number and
+    /// the size of the dimension that the index belongs to. Returns `None` for other errors, and if the position of the index
+    /// in the component does not tell its dimension.
     #[cfg(feature = "std")]
     fn dimension_of(&self, error: &Error, component: &Component<'a>) -> Option<(u64, u64)> {
         if error.kind() != Rule::IndexRange {
@@ -111,12 +113,12 @@ impl<'a> Tensor<'a> {
         error.into()
     }
 
-    /// Returns the name: any UTF-8, including the empty string and control characters.
+    /// Returns the name of the tensor. It may be any UTF-8, including the empty string and control characters.
     pub fn name(&self) -> &'a str {
         utf8(self.record.name.of(self.parts.as_bytes()))
     }
 
-    /// Returns the layout: how the components make up a tensor.
+    /// Returns the layout of the tensor, which says how its components make up its elements.
     #[inline]
     pub fn layout(&self) -> Layout {
         self.record.layout
@@ -128,7 +130,7 @@ impl<'a> Tensor<'a> {
         utf8(index.layout_name(texts, self.layout(), self.ordinal))
     }
 
-    /// Returns the dimensions, outermost first. Elements are in row-major order (C order): v1.1 III.1, v1.2 §3.
+    /// Returns the sizes of the dimensions, outermost first. Elements are in row-major order (C order): v1.1 III.1, v1.2 §3.
     #[inline]
     pub fn shape(&self) -> &'a [u64] {
         self.parts.index().shapes.get(self.record.shape)
@@ -163,14 +165,14 @@ impl<'a> Tensor<'a> {
         Attributes::read(self.encoded_attributes()?)
     }
 
-    /// Returns the attributes as the manifest spells them, or `None` if the tensor has none.
+    /// Returns the CBOR map of the tensor's attributes as it is in the manifest; `None` if the tensor has no such map.
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         let attributes = self.record.attributes;
         (!attributes.is_none()).then(|| attributes.of(self.parts.as_bytes()))
     }
 
-    /// Returns whether the object has attributes, or fields that would be attributes: a 0.1 object has no
-    /// other place for fields that are not in its table.
+    /// Returns whether the tensor has attributes. In 0.1, where an object has no field for attributes, each field that the
+    /// specification does not define counts as one.
     #[cfg(feature = "write")]
     pub fn has_attributes(&self) -> bool {
         match self.dialect().and_then(|dialect| dialect.object_fields) {
@@ -181,37 +183,39 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Returns the value of `attribute`, if it is a number.
+    /// Returns the value of the attribute with the key of `attribute`; `None` if the tensor lacks the attribute, or its value
+    /// is not an unsigned integer.
     pub(crate) fn number(&self, attribute: Field) -> Option<u64> {
         let at = attribute.find(self.encoded_attributes()?)?;
         uint(Rule::AttributeType, at).ok().map(|(_, number)| number)
     }
 
-    /// Returns all fields of the tensor's map as the manifest spells them, including unknown fields.
+    /// Returns all fields of the tensor's map in the manifest, including unknown fields; `None` for other formats than
+    /// zTensor.
     pub fn fields(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.map()?)
     }
 
-    /// Returns the components, in the order of the manifest. A 0.1 entry has one component, `data`.
+    /// Returns the components of the tensor, in the order of the manifest. A tensor of 0.1 has one component, `data`.
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let object = *self;
         let components = self.records().iter().enumerate();
         components.map(move |(ordinal, record)| object.component_of(len_u32(ordinal), record))
     }
 
-    /// Returns the component at the position `ordinal` in the order of the manifest, in O(1).
+    /// Returns component number `ordinal` of the tensor, counted from 0 in the order of the manifest, in O(1).
     pub fn component_at(&self, ordinal: u32) -> Option<Component<'a>> {
         let record = self.records().get(usize_from_u32(ordinal))?;
         Some(self.component_of(ordinal, record))
     }
 
-    /// Returns the component, if the tensor has exactly one.
+    /// Returns the component of the tensor, if the tensor has exactly one; otherwise `None`.
     #[inline]
     pub(crate) fn only_component(&self) -> Option<Component<'a>> {
         if self.record.count == 1 { self.component_at(0) } else { None }
     }
 
-    /// Returns the component with the role `role`.
+    /// Returns the component of the tensor with the role `role`; `None` if there is no such component.
     pub fn component(&self, role: &str) -> Option<Component<'a>> {
         let (index, texts) = (self.parts.index(), self.parts.as_bytes());
         let mut components = self.records().iter().enumerate();
@@ -223,9 +227,9 @@ impl<'a> Tensor<'a> {
         Some(self.component_of(len_u32(ordinal), record))
     }
 
-    /// Returns the same tensor, whose content is read from `source`: a reference to the file, or
-    /// [`Files`](crate::shards::Files) if the file has shards. Tensors of an [`Archive`](crate::Archive) are read from
-    /// the archive without this call.
+    /// Returns this tensor with `source` as the source of its content: a reference to the file, or
+    /// [`Files`](crate::shards::Files) if the file has shards. Tensors of an [`Archive`](crate::Archive) need no such call,
+    /// because their content is read from the archive.
     #[must_use]
     pub fn read_from<'s>(&self, source: &'s dyn Source) -> Tensor<'s>
     where
@@ -234,7 +238,7 @@ impl<'a> Tensor<'a> {
         Tensor { parts: self.parts.read_from(source), ordinal: self.ordinal, record: self.record }
     }
 
-    /// Returns the tensor with the ordinal `ordinal` in the same manifest, whose content is read from the same source.
+    /// Returns tensor number `ordinal` of the manifest of this tensor, with the same source of content.
     #[cfg(all(feature = "dequantize", feature = "write"))]
     pub(crate) fn sibling(&self, ordinal: u32) -> Option<Tensor<'a>> {
         self.parts.object(ordinal)
@@ -257,8 +261,8 @@ impl<'a> Tensor<'a> {
         self.record.source_offset
     }
 
-    /// Returns the manifest from the object's map on, or `None` for other formats. In 0.1, the map of the object is
-    /// also the map of its only component.
+    /// Returns the rest of the manifest from the map of this object on; `None` for other formats than zTensor. In 0.1, the
+    /// map of the object is also the map of its only component.
     pub(super) fn map(&self) -> Option<Input<'a>> {
         self.parts.map(self.record.source_offset)
     }
@@ -278,9 +282,9 @@ impl core::fmt::Debug for Tensor<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementType<'a> {
-    /// The storage type alone.
+    /// A storage type without a logical type.
     Plain(StorageType),
-    /// A logical type on its storage type.
+    /// A known logical type, which has its own storage type.
     Logical(LogicalType),
     /// An unknown logical type, and the storage type of its elements, which can be read.
     UnknownLogical(&'a str, StorageType),
@@ -348,22 +352,22 @@ pub struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// Returns the tensor of the component.
+    /// Returns the tensor that this component belongs to.
     pub fn tensor(&self) -> Tensor<'a> {
         Tensor::new(self.parts, self.object, self.owner)
     }
 
-    /// Returns the role in the object: `data`, `values`, ...
+    /// Returns the role of the component in its tensor, such as `data` or `values`.
     pub fn role(&self) -> &'a str {
         utf8(self.role_bytes())
     }
 
-    /// Returns the bytes of the role, not checked as text.
+    /// Returns the bytes of the role's name, without checking again that they are UTF-8.
     pub(crate) fn role_bytes(&self) -> &'a [u8] {
         self.parts.index().role(self.parts.as_bytes(), self.record)
     }
 
-    /// Returns the location in the manifest: the ordinals of the object and the component, from 0.
+    /// Returns the ordinals of the object and of this component in the manifest, counted from 0.
     #[inline]
     pub fn location(&self) -> Location {
         Location::new(Some(self.object), Some(self.ordinal))
@@ -380,12 +384,13 @@ impl<'a> Component<'a> {
         self.parts.facts()
     }
 
-    /// Returns the manifest from the component's map on, or `None` for other formats.
+    /// Returns the rest of the manifest from the map of this component on; `None` for other formats than zTensor.
     pub(super) fn map(&self) -> Option<Input<'a>> {
         self.parts.map(self.record.source_offset)
     }
 
-    /// Returns the details of the component, if the component has any.
+    /// Returns the record with the properties of this component that few components have; `None` if it has no such
+    /// properties.
     fn details(&self) -> Option<&'a Details> {
         self.parts.index().details(self.record)
     }
@@ -401,9 +406,9 @@ impl<'a> Component<'a> {
         self.parts.index().special_elements(self.owner.first.wrapping_add(self.ordinal))
     }
 
-    /// Returns whether the message of `error` should name the type of the component. That is true if the component is unread and
-    /// `error` gives the reason, because a rule cannot name the type. The rule on pickled objects needs no such addition: it
-    /// says as much as the type.
+    /// Returns whether the message of `error` should name the type of the component. It should if zten does not read the
+    /// elements and `error` is the rule that says why, because the sentence of a rule does not name a type. The rule on
+    /// pickled objects is an exception, because its sentence says as much as the type.
     #[cfg(feature = "std")]
     fn is_unread_for(&self, error: &Error) -> bool {
         let pickles = self.facts().pickles.map(|pickles| pickles.unread);
@@ -415,7 +420,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns all bytes of the file, if they are in memory.
+    /// Returns all bytes of the file of the component; `None` if the file is not in memory.
     #[inline]
     pub(crate) fn file(&self) -> Option<&'a [u8]> {
         self.parts.file()
@@ -438,7 +443,8 @@ impl<'a> Component<'a> {
         self.record.storage
     }
 
-    /// Returns the type of the elements.
+    /// Returns the type of the elements as one [`DType`]; [`DType::Unknown`] for opaque elements and elements that are not
+    /// read.
     pub fn dtype(&self) -> DType {
         match self.element_type() {
             ElementType::Plain(storage) => storage.into(),
@@ -452,7 +458,7 @@ impl<'a> Component<'a> {
         self.element_type().name()
     }
 
-    /// Returns the storage type and the logical type of the elements.
+    /// Returns the type of the elements in detail: the storage type, the logical type, and the name of an unknown type.
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
         let name = || self.details().map_or("", |details| self.text(details.type_name));
@@ -468,25 +474,26 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns the encoding of the blob.
+    /// Returns the encoding of the blob, which must be undone to get the elements. It is [`Encoding::Negated`] for elements
+    /// whose stored sign is the opposite.
     #[inline]
     pub fn encoding(&self) -> Encoding {
         if self.negation().is_none() { self.record.encoding } else { Encoding::Negated }
     }
 
-    /// Returns the encoding of the stored bytes, whatever the signs of the elements are.
+    /// Returns the encoding of the stored bytes, such as raw or zstd, also for elements whose stored sign is the opposite.
     #[inline]
     pub(crate) fn stored_encoding(&self) -> Encoding {
         self.record.encoding
     }
 
-    /// Returns the parts of the elements whose sign is the opposite of the stored one.
+    /// Returns which parts of the elements, real or imaginary, have the opposite of the stored sign.
     #[inline]
     pub(crate) fn negation(&self) -> Negation {
         self.record.order.negation()
     }
 
-    /// Returns the name of the encoding, known or not.
+    /// Returns the name of the encoding. The name of an unknown encoding is the one in the file.
     pub fn encoding_name(&self) -> &'a str {
         match self.encoding() {
             Encoding::Unknown => {
@@ -510,8 +517,8 @@ impl<'a> Component<'a> {
         self.record.extent
     }
 
-    /// Returns the range of the file that reading the component reads: the blob, and in other formats the bytes around
-    /// the blob that its checksum also covers.
+    /// Returns the range of the file that is read to get this component: the blob, and in formats other than zTensor also the
+    /// bytes around the blob that its checksum covers.
     pub fn read_range(&self) -> Range<u64> {
         let (prefix, _) = self.stream();
         let in_front = if self.stored_encoding() == Encoding::Raw { prefix } else { 0 };
@@ -537,7 +544,7 @@ impl<'a> Component<'a> {
         Some(self.text(shard.name))
     }
 
-    /// Returns the same component, whose content is read from `source`, as [`Tensor::read_from`] describes.
+    /// Returns this component with `source` as the source of its content, as [`Tensor::read_from`] describes.
     #[must_use]
     pub fn read_from<'s>(&self, source: &'s dyn Source) -> Component<'s>
     where
@@ -546,12 +553,13 @@ impl<'a> Component<'a> {
         Component { parts: self.parts.read_from(source), ..*self }
     }
 
-    /// Returns the ordinal of the sibling file that holds the blob, or `None` if the blob is in this file.
+    /// Returns the ordinal of the shard or sibling file that holds the blob; `None` if the blob is in the file of the
+    /// manifest.
     pub(crate) fn file_ordinal(&self) -> Option<u32> {
         self.record.in_shard().then_some(self.record.file)
     }
 
-    /// Returns whether the blob is in a shard.
+    /// Returns whether the blob is in a shard or sibling file, and not in the file of the manifest.
     #[inline]
     pub(crate) fn is_in_shard(&self) -> bool {
         self.record.in_shard()
@@ -579,8 +587,8 @@ impl<'a> Component<'a> {
         })
     }
 
-    /// Returns the size in bytes that follows from the layout and the shape, or `None` if the size does not follow from
-    /// them.
+    /// Returns the decoded size in bytes that follows from the layout and the shape of the tensor; `None` if they do not
+    /// determine the size, as for the values of a sparse tensor.
     fn shaped_length(&self) -> Option<u64> {
         let object = self.tensor();
         let elements = match (object.layout(), Role::from_name(self.role().as_bytes())) {
@@ -591,7 +599,7 @@ impl<'a> Component<'a> {
         elements.checked_mul(self.element_size()?)
     }
 
-    /// Returns whether the component has a `type` that the profile of its object does not define.
+    /// Returns whether the component has a field `type` that the profile of its object, such as `zt.mx/1`, does not define.
     pub(crate) fn is_beyond_profile(&self) -> bool {
         self.record.is_beyond_profile(self.tensor().layout())
     }
@@ -609,19 +617,19 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns the unit in bytes of which a component of 1.x holds a whole number: a logical element, or an element of
-    /// the dtype if the `type` is unknown.
+    /// Returns the size in bytes of which the decoded size of a component of 1.x must be a multiple: the size of a logical
+    /// element, or of an element of the dtype if the `type` is unknown.
     pub(crate) fn unit(&self) -> Option<u64> {
         let storage = self.record.storage?;
         Some(self.record.logical.unit(storage).into())
     }
 
-    /// Returns the type of the elements for an error; `None` if the storage type is unknown.
+    /// Returns the type of the elements in the packed form that errors hold; `None` if the storage type is unknown.
     pub(crate) fn described(&self) -> Option<Described> {
         Some(self.record.logical.described(self.record.storage?))
     }
 
-    /// Returns the logical type of the elements, as far as it is known.
+    /// Returns the logical type of the elements: none, a known one, or that it is unknown.
     #[inline]
     pub(crate) fn logical(&self) -> Logical {
         self.record.logical
@@ -662,12 +670,13 @@ impl<'a> Component<'a> {
         Some(self.parts.index().shapes.get(details.strides))
     }
 
-    /// Returns whether the elements lie in column-major order.
+    /// Returns whether the elements are stored in column-major order, the first dimension fastest.
     pub(crate) fn is_column_major(&self) -> bool {
         self.record.order.arrangement() == Arrangement::ColumnMajor
     }
 
-    /// Returns the field of records that holds the elements; `None` if the blob does not hold records.
+    /// Returns the position of the elements in the records of the blob, if the elements are one field of records; otherwise
+    /// `None`.
     pub(crate) fn field(&self) -> Option<RecordField> {
         match self.special_elements()? {
             SpecialElements::InRecords(field) => Some(field),
@@ -681,8 +690,8 @@ impl<'a> Component<'a> {
         self.field().is_some()
     }
 
-    /// Returns the decoded size in bytes of all that the blob holds: of the records if the elements are a field of
-    /// records, and otherwise of the elements.
+    /// Returns the decoded size in bytes of the whole blob: the size of all records if the elements are a field of records,
+    /// and otherwise the size of the elements. `None` if the size is unknown.
     pub(crate) fn content_length(&self) -> Option<u64> {
         let decoded = self.decoded_length()?;
         match self.field() {
@@ -700,7 +709,8 @@ impl<'a> Component<'a> {
         self.record.is_raw()
     }
 
-    /// Returns the fields whose bytes are swapped in the blocks of this component; `None` if it has no big-endian blocks.
+    /// Returns which fields of each block have their bytes in big-endian order; `None` if the component has no big-endian
+    /// blocks.
     #[cold]
     pub(crate) fn swapped_fields(&self) -> Option<BlockFields> {
         let is_swapped = self.record.order.is_big_blocks();
@@ -715,14 +725,15 @@ impl<'a> Component<'a> {
         (details.prefix, details.checksum.filter(|_| start == end))
     }
 
-    /// Returns the range around the blob that several components share, and the checksum over that range, if there is
-    /// one.
+    /// Returns the range of the file around the blob over which a checksum is computed, and the checksum, for a blob that
+    /// shares its checksum with others. Returns `None` for other blobs.
     pub(crate) fn surrounding(&self) -> Option<(Range<u64>, u32)> {
         let Details { checksum, checksum_range: [start, end], .. } = self.details()?;
         Some((*start..*end, (*checksum)?)).filter(|(range, _)| !range.is_empty())
     }
 
-    /// Returns the kept outcome of verifying the checksum over `range`, if the checksum is shared by components.
+    /// Returns the stored result of verifying the checksum over `range` of the file; `None` if no components share such a
+    /// checksum.
     pub(crate) fn shared_sum(&self, range: &Range<u64>) -> Option<&'a SharedSum> {
         self.parts.index().sums.find((self.record.file, range.start, range.end))
     }
@@ -734,8 +745,8 @@ impl<'a> Component<'a> {
         checksum.is_some()
     }
 
-    /// Returns the digest over the stored bytes (in 2, over the decoded bytes), if there is one. Checksums of other
-    /// formats are not digests.
+    /// Returns the digest of the component over its stored bytes (in generation 2, over its decoded bytes); `None` if the
+    /// manifest gives none. Checksums of other formats are not digests.
     pub fn digest(&self) -> Option<Digest<'a>> {
         if self.record.digest.is_none() {
             return None;
@@ -746,8 +757,8 @@ impl<'a> Component<'a> {
         Some((self.facts().read_digest)(text).unwrap_or(Digest::Unverifiable(text)))
     }
 
-    /// Returns all fields of the component's map as the manifest spells them, including unknown fields. In 0.1 these
-    /// are the fields of the entry.
+    /// Returns all fields of the component's map in the manifest, including unknown fields; `None` for other formats than
+    /// zTensor. In 0.1 this map is also the map of the tensor.
     pub fn fields(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.map()?)
     }

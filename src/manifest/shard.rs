@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::error::{BareError, ErrorKind};
 use crate::index::ShardRecord;
 
-/// A file that holds blobs of this file, as the table `shards` lists it: v2 §7.1.
+/// A file that holds blobs of another file, as the table `shards` of that other file lists it: v2 §7.1.
 ///
 /// [`Manifest::bind_shards`] finds the files.
 #[derive(Clone, Copy)]
@@ -19,29 +19,29 @@ pub struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// Returns the name: 1 to 64 letters, digits, `.`, `_` and `-`, not beginning with a dot. The name is a label, not
-    /// a path.
+    /// Returns the name of the shard in the table: 1 to 64 letters, digits, `.`, `_` and `-`, not beginning with a dot. The
+    /// name is a label, not a path.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// Returns the size of the shard in bytes: 48 or more.
+    /// Returns the size of the shard's file in bytes as the table gives it, 48 or more.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Returns the digest of the whole shard; `None` in other formats.
+    /// Returns the digest over all bytes of the shard's file, as the table gives it; `None` in other formats than zTensor.
     pub fn digest(&self) -> Option<Digest<'a>> {
         self.digest
     }
 
-    /// Returns the position of the shard's name in the file that lists it. Errors about the shard
-    /// as a whole point there.
+    /// Returns the offset of the shard's name in the file that lists the shard. Errors about the shard as a whole have this
+    /// offset.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Creates an error of the shard as a whole.
+    /// Creates an error of kind `kind` about the shard as a whole, at the offset of its name.
     pub(crate) fn error(&self, kind: impl Into<ErrorKind>) -> BareError {
         BareError::new(kind, self.offset)
     }

@@ -11,10 +11,12 @@ use std::time::Duration;
 use zten::error::Misuse;
 use zten::verify::{Verified, Verifier};
 use zten::write::{Checksum, Level, NewComponent, NewObject, WriteOptions};
-use zten::{Archive, Component, DType, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt};
+use zten::{
+    Archive, Component, DType, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt,
+};
 use zten_testkit::{accepted, reads, reject_index, write};
 
-/// Returns the components of a file.
+/// Returns the components of all tensors of a file.
 fn components<S: ReadAt>(archive: &Archive<S>) -> Vec<Component<'_>> {
     archive.tensors().flat_map(|tensor| tensor.components()).collect()
 }
@@ -31,16 +33,17 @@ fn file(sizes: &[usize]) -> Vec<u8> {
     file.unwrap()
 }
 
-/// The number of bytes for which the loader starts a thread.
+/// The number of bytes to read for which the loader starts one thread.
 const ONE: usize = 1 << 20;
 
-/// Reads the components of `archive` one after another. Returns their bytes, or the first error that says that the file
-/// is invalid, or if there is no such error, the first that says that a component is unsupported.
+/// Reads the components of `archive` one after another, and returns their bytes. If the reading of components fails,
+/// returns the first error that says that the file is invalid, or if there is no such error, the first that says that
+/// a component is unsupported.
 fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
     let read = |component: Component<'_>| {
         let decoded = component.read()?;
         if decoded.verified() == Verified::Unverifiable {
-            // The verifier gives the error of a digest that cannot be verified.
+            // A component whose digest cannot be verified is not loaded. Only the verifier reports why.
             let mut verifier = Verifier::new(archive.manifest());
             return Err(verifier.object(&component.tensor(), |_, _| ()).unwrap_err());
         }
@@ -102,14 +105,10 @@ fn loading_equals_reading_one_by_one() {
 /// names the tensor.
 #[test]
 fn loaded_elements_are_those_of_data() {
-    let parts = [
-        NewComponent::new("a", DType::F32, 1),
-        NewComponent::new("data", DType::F32, 2),
-    ];
+    let parts = [NewComponent::new("a", DType::F32, 1), NewComponent::new("data", DType::F32, 2)];
     let object = NewObject::custom("w", &[2], "dense", &parts);
-    let [other, own] = [&[3.0_f32][..], &[1.5, 2.5]].map(|floats| {
-        floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<u8>>()
-    });
+    let [other, own] = [&[3.0_f32][..], &[1.5, 2.5]]
+        .map(|floats| floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<u8>>());
     let file = write(&WriteOptions::default(), |file| {
         file.add_object(&object, &[("a", &other), ("data", &own)])
     });
@@ -145,7 +144,7 @@ fn all_components_together_have_a_limit() {
     }
 }
 
-/// The first failure in the order of the file is returned, and little is read after it.
+/// The first failure in the order of the file is returned, and few components after it are read.
 #[test]
 fn the_first_failure_is_returned() {
     let file = file(&[ONE; 9]);
@@ -156,7 +155,7 @@ fn the_first_failure_is_returned() {
     for threads in [1, 2, 8] {
         for _ in 0..20 {
             let count = AtomicU32::new(0);
-            // Fails at each read from the component at `from` on.
+            // The source fails at each read from the offset of one component on.
             let source = reads(|offset, buffer| {
                 count.fetch_add(1, Ordering::Relaxed);
                 if offset >= from {
@@ -194,7 +193,8 @@ fn invalid_components_are_reported_before_unsupported_ones() {
     }
 }
 
-/// A source that makes its first readers wait until `threads` threads are reading.
+/// A source that makes its first readers wait until `threads` threads are reading, so that the test knows that all of
+/// them run.
 struct Shared<'d> {
     file: &'d [u8],
     threads: usize,
@@ -264,7 +264,7 @@ fn each_thread_has_a_mebibyte_to_read() {
     }
 }
 
-/// The number of threads follows the decoded bytes, even if few bytes are stored.
+/// The number of threads depends on the decoded bytes, even if few bytes are stored.
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn decoded_bytes_count_as_work() {

@@ -15,16 +15,16 @@ pub(super) use codebook::{
 pub(super) use k::{Q2K, Q3K, Q4K, Q5K, Q6K, Q8K};
 pub(super) use scaled::{Q1_0, Q2_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Tq1_0, Tq2_0};
 
-/// The bytes of one block, which holds `N` elements.
+/// The bytes of one block of a ggml type, which encodes `N` elements.
 pub(crate) trait BlockBytes<const N: usize>:
     FromBytes + Immutable + KnownLayout + Unaligned
 {
-    /// Computes the elements of the block into `out`.
+    /// Computes the values of the elements of this block, and stores them in `out`.
     fn dequantize(&self, out: &mut [f32; N]);
 }
 
-/// Computes the elements of the blocks in `bytes`. Returns `None` if `bytes` is no whole number of blocks, or `out` has another
-/// number of elements.
+/// Computes the values of all elements of the blocks in `bytes`, and stores them in `out`. Returns `None` if `bytes` is not a
+/// whole number of blocks, or `out` has another length than the blocks have elements.
 pub(crate) fn dequantize<R: BlockBytes<N>, const N: usize>(
     bytes: &[u8],
     out: &mut [f32],
@@ -40,7 +40,7 @@ pub(crate) fn dequantize<R: BlockBytes<N>, const N: usize>(
     Some(())
 }
 
-/// A half-precision float in the bytes of a block.
+/// A little-endian half-precision float in the bytes of a block.
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned, Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Half(U16);
@@ -51,8 +51,8 @@ impl Half {
     }
 }
 
-/// Unpacks `M` numbers of `8 * N / M` bits each. `W` bytes at a time yield first the lowest bits of each byte, and then the
-/// bits above them.
+/// Unpacks `M` numbers of `8 * N / M` bits each from the `N` bytes of `packed`. Each group of `W` bytes yields the number in
+/// the lowest bits of each byte, then the number in the next higher bits of each byte, and so on.
 fn unpack<const W: usize, const N: usize, const M: usize>(packed: &[u8; N]) -> [u8; M] {
     const { assert!(N / W * W == N && N * 8 / (8 / (M / N)) == M, "bytes are unpacked whole") };
     let bits = const { 8 / (M / N) };
@@ -70,8 +70,8 @@ fn unpack<const W: usize, const N: usize, const M: usize>(packed: &[u8; N]) -> [
     out
 }
 
-/// Combines each number of `low`, of `bits` bits, with the number at the same index of `high`, which holds the bits above
-/// them.
+/// Combines each number of `low`, which holds the lowest `bits` bits of a number, with the number at the same index of
+/// `high`, which holds the bits above these.
 fn join<const N: usize>(mut low: [u8; N], high: &[u8; N], bits: u32) -> [u8; N] {
     for (low, high) in low.iter_mut().zip(high) {
         *low |= high.wrapping_shl(bits);
@@ -79,7 +79,8 @@ fn join<const N: usize>(mut low: [u8; N], high: &[u8; N], bits: u32) -> [u8; N] 
     low
 }
 
-/// Computes each element as `value(scale, number)`. Each of `scales` belongs to `N / S` successive numbers.
+/// Computes each element of `out` as `value(scale, number)` from the number at the same index of `numbers`. Each scale of
+/// `scales` belongs to `N / S` successive numbers.
 fn scale<T: Copy + Into<f32>, D: Copy, const N: usize, const S: usize>(
     out: &mut [f32; N],
     numbers: &[T; N],

@@ -1,4 +1,5 @@
-//! Editing a header: other metadata and names, for tensor data that stays as it is.
+//! Editing the header of a GGUF file: changing metadata and the names of tensors, while the data of the tensors stays as it
+//! is.
 //!
 //! What is not changed is copied byte by byte, so every value keeps its type and every tensor its description. A changed
 //! value also keeps its type, because loaders look for a key and a type.
@@ -24,13 +25,14 @@ use super::{File, MAGIC, value};
 
 /// The prefix of the keys that describe how the files of a split model belong together.
 const SPLIT: &str = "split.";
-/// The largest alignment of a file whose new header is padded. The padding is kept in memory, and can be as long as the alignment.
+/// The largest alignment in bytes of a file that can be edited, if its header needs padding. The padding is kept in memory,
+/// and can be as long as the alignment.
 const MOST_ALIGNMENT: u64 = 64 << 20;
 
-/// The changes to make in a header.
+/// The changes to make in the header of a GGUF file.
 #[derive(Clone, Copy)]
 pub struct HeaderEdit<'e> {
-    /// All attributes that the new file shall have. Attributes that are equal to those of the old file are copied byte by
+    /// All attributes that the new file will have. An attribute with the same value as in the old file is copied byte by
     /// byte.
     pub attributes: &'e Attributes<'e>,
     /// Returns the new name of a tensor, or `None` if it keeps its name.
@@ -43,7 +45,7 @@ impl core::fmt::Debug for HeaderEdit<'_> {
     }
 }
 
-/// A new header.
+/// The header of an edited GGUF file.
 #[derive(Debug)]
 pub struct EditedHeader {
     /// The header with its padding. The data of the old file follows.
@@ -95,7 +97,8 @@ pub fn edit_header(
     }
 }
 
-/// The reason why the new header cannot be made.
+/// The reason why the header cannot be edited: the old header cannot be parsed, or the new one cannot hold what was asked
+/// for.
 enum Refusal {
     Stop(Stop),
     Inexpressible(Inexpressible),
@@ -156,7 +159,7 @@ fn rewrite(
         out.value(&new, None).map_err(|why| why.about(key))?;
         kept = kept.saturating_add(1);
     }
-    // The number of keys, behind the number of tensors.
+    // Now that the keys are counted, their number is written into the header, after the number of tensors.
     let count = out.in_order(kept.to_le_bytes());
     let count_start = usize::try_from(start.saturating_add(8)).unwrap_or(usize::MAX);
     if let Some(count_bytes) =
@@ -191,7 +194,7 @@ fn rewrite(
     Ok(EditedHeader { bytes: out.bytes, data })
 }
 
-/// Checks that the value of `key` may change.
+/// Checks that an edit may change the metadata key `key`: the alignment and the keys of split models must not change.
 fn check_key(key: &str) -> Result<(), Refusal> {
     if key == ALIGNMENT_KEY {
         return Err(refused(
@@ -208,7 +211,8 @@ fn check_key(key: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the type of a value, and the type of its elements if it is an array. `input` begins at the type of the value.
+/// Reads the GGUF number of the type of a metadata value, and of the type of its elements if it is an array. `input` begins
+/// at the type of the value.
 fn types(mut input: Input<'_>) -> Result<(u32, Option<u32>), Stop> {
     let kind = input.u32()?;
     let element = if kind == value::ARRAY { Some(input.u32()?) } else { None };
@@ -231,23 +235,24 @@ impl<'e> Entries<'e> {
         Ok(Self { sorted })
     }
 
-    /// Removes the value of `key`, and returns it.
+    /// Removes the attribute `key` from the list, and returns its value; `None` if the list has no such attribute.
     fn take(&mut self, key: &str) -> Option<Item<'e>> {
         let found = self.sorted.binary_search_by_key(&key, |(own, ..)| own).ok()?;
         self.sorted.get_mut(found)?.2.take()
     }
 
-    /// Returns the attributes that have not been taken, in their order.
+    /// Returns the attributes that have not been taken, sorted by key.
     fn rest(mut self) -> impl Iterator<Item = (&'e str, Item<'e>)> {
         self.sorted.sort_unstable_by_key(|(_, at, _)| *at);
         self.sorted.into_iter().filter_map(|(key, _, item)| Some((key, item?)))
     }
 }
 
-/// The reason why a value cannot be written.
+/// The reason why an attribute cannot be written as a GGUF value.
 enum Unfit {
     Memory,
-    /// A sentence that begins with a verb, and has the key as its subject.
+    /// The value does not fit. The text is the rest of a sentence whose subject is the key of the attribute, and begins with
+    /// a verb.
     Value(String),
 }
 
@@ -266,7 +271,7 @@ impl Unfit {
     }
 }
 
-/// The new header while it is being written.
+/// The bytes of the new header, while it is being written.
 struct Output {
     bytes: Vec<u8>,
     byte_order: ByteOrder,
@@ -279,7 +284,7 @@ impl Output {
         Ok(())
     }
 
-    /// Converts `bytes`, a little-endian number, to the byte order of the file.
+    /// Returns `bytes`, a little-endian number, in the byte order of the file.
     fn in_order<const N: usize>(&self, mut bytes: [u8; N]) -> [u8; N] {
         if self.byte_order == ByteOrder::Big {
             bytes.reverse();
@@ -302,7 +307,7 @@ impl Output {
         text.pieces().try_for_each(|piece| self.raw(piece))
     }
 
-    /// Appends zeros up to a multiple of `alignment`.
+    /// Appends zeros until the length of the header is a multiple of `alignment`, in bytes.
     fn pad(&mut self, alignment: u64) -> Result<(), OutOfMemory> {
         let length = u64_from_usize(self.bytes.len());
         let end = length.checked_next_multiple_of(alignment).ok_or(OutOfMemory)?;
@@ -313,8 +318,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the type of `item` and its value. `old` is the type of the value that it replaces, and the type of its elements if it is
-    /// an array.
+    /// Appends the type and the value of `item`. `old` is the type of the old value that `item` replaces, and the type of the
+    /// old value's elements if it is an array; `None` for a new key.
     fn value(&mut self, item: &Item<'_>, old: Option<(u32, Option<u32>)>) -> Result<(), Unfit> {
         let value = item.value();
         let Value::Array(array) = value else {
@@ -356,10 +361,11 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a value as the type `kind`, and returns whether the type holds the value.
+    /// Appends `value` as the GGUF type with the number `kind`. Returns false, and appends nothing, if this type cannot hold
+    /// the value.
     fn scalar(&mut self, value: &Value<'_>, kind: u32) -> Result<bool, OutOfMemory> {
         let integer = integer(value);
-        /// Writes an integer as a type, if the type holds it.
+        /// Appends the integer `value` as the given integer type, if this type can hold it.
         macro_rules! integer {
             ($type:ty) => {
                 match integer.and_then(|number| <$type>::try_from(number).ok()) {
@@ -426,7 +432,7 @@ fn narrowed(number: f64) -> f32 {
     number as f32
 }
 
-/// Returns the type of a new value.
+/// Returns the GGUF number of the type in which `value`, the value of a new key that is not an array, is written.
 fn type_of(value: &Value<'_>) -> Result<u32, Unfit> {
     Ok(match value {
         Value::Text(_) => value::STRING,
@@ -446,7 +452,8 @@ fn type_of(value: &Value<'_>) -> Result<u32, Unfit> {
     })
 }
 
-/// Returns the type of the elements of a new array: one type that holds them all.
+/// Returns the GGUF number of the element type in which `array`, the value of a new key, is written: one type that can hold
+/// all elements.
 fn element_type_of(array: Array<'_>) -> Result<u32, Unfit> {
     let mut kind = None;
     for element in array {
@@ -490,7 +497,7 @@ fn name(kind: u32) -> &'static str {
     }
 }
 
-/// Returns `value` as messages show it.
+/// Returns `value` as error messages show it: a number or text, shortened, or the kind of the value.
 fn shown(value: &Value<'_>) -> String {
     match value {
         Value::Text(text) => match text.as_str() {

@@ -1,4 +1,4 @@
-//! The header: the metadata, and the descriptions of tensors.
+//! Parsing the header of a GGUF file: the metadata, and the descriptions of tensors.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -23,20 +23,22 @@ pub(super) const ALIGNMENT: u64 = 32;
 pub(super) const ALIGNMENT_KEY: &str = "general.alignment";
 /// The smallest alignment that the format allows. All other alignments are multiples of it.
 const LEAST_ALIGNMENT: u32 = 8;
-/// The largest number of dimensions of a tensor. The specification names 4, "but this may change in the future", and tools for
-/// video models write 5.
+/// The largest number of dimensions of a tensor that zten accepts. The specification names 4, "but this may change in the
+/// future", and tools for video models write 5.
 const RANK: usize = 8;
-/// The largest length of a tensor's name in bytes. The specification names 64, and some builds of ggml allow more.
+/// The largest length in bytes of a tensor's name that zten accepts. The specification names 64, and some builds of ggml
+/// allow more.
 const NAME: usize = 255;
 /// The largest number of dimensions that the specification names. The default build of ggml refuses more.
 const GGML_RANK: usize = 4;
-/// The largest length of a name in bytes that the specification names. The default build of ggml refuses longer names.
+/// The largest length in bytes of a tensor's name that the specification names. The default build of ggml refuses names of 64
+/// bytes and more.
 const GGML_NAME: usize = 64;
-/// The largest number of CBOR bytes that a tensor takes in addition to its name and shape: the head of the name, and the
-/// layout and attributes of blocks.
+/// The largest number of bytes that a tensor takes in the index's CBOR texts in addition to its name: the head of the name,
+/// and the layout and attributes of a tensor of blocks.
 const BLOCKS: usize = 82;
 
-/// A valid header, except that the extents of tensor data have not been checked.
+/// A parsed and checked header. Only the extents of tensor data have not been checked against the file.
 #[derive(Debug)]
 pub(super) struct GgufHeader<'h> {
     /// The number of tensors.
@@ -44,23 +46,24 @@ pub(super) struct GgufHeader<'h> {
     /// An upper bound for the number of bytes that the names, layouts and attributes of all tensors take as CBOR.
     pub(super) text: usize,
     pub(super) alignment: u64,
-    /// The byte order of the header, and of the elements.
+    /// The byte order of the numbers in the header, and of the elements of tensors.
     pub(super) byte_order: ByteOrder,
     /// The offset in the file of the first byte after the header.
     pub(super) end: u64,
-    /// The offset in the file at which the data begins.
+    /// The offset in the file at which the data of the first tensor begins: the end of the header, rounded up to a multiple
+    /// of the alignment.
     pub(super) data: u64,
     /// The input at the description of the first tensor.
     first: Input<'h>,
-    /// The offsets of the metadata keys whose values are checked by [`known::check`].
+    /// The offsets in the file of the metadata keys that [`known::check`] checks.
     known: Vec<u64>,
     limits: Limits,
 }
 
-/// Where the data of a tensor is in the file.
+/// The position and length of the data of a tensor in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// The offset, counted from the start of the data.
+    /// The offset in bytes of the tensor's data, counted from [`GgufHeader::data`].
     pub(super) offset: u64,
     /// The length in bytes. `None` for a tensor of a type that zten does not read: its data ends where the next tensor begins.
     pub(super) bytes: Option<u64>,
@@ -68,17 +71,17 @@ pub(super) struct Extent {
     pub(super) description_offset: u32,
 }
 
-/// The number of bytes that are reserved for the name of a type that is not read.
+/// The number of bytes that are reserved in the index's texts for the name of a tensor type that zten does not read.
 const UNREAD: usize = 40;
 
-/// A tensor, as the header describes it.
+/// The parsed description of one tensor in the header.
 #[derive(Debug)]
 pub(super) struct TensorInfo<'h> {
     pub(super) name: &'h str,
     pub(super) kind: Type,
     /// The length of the tensor's data in bytes; `None` for a tensor of a type that zten does not read.
     pub(super) bytes: Option<u64>,
-    /// The offset of the tensor's data, counted from the start of the data.
+    /// The offset in bytes of the tensor's data, counted from [`GgufHeader::data`].
     pub(super) offset: u64,
     /// The offset of the tensor's description, counted from the start of the file.
     pub(super) description_offset: u32,
@@ -87,18 +90,19 @@ pub(super) struct TensorInfo<'h> {
 }
 
 impl TensorInfo<'_> {
-    /// The dimensions, outermost first.
+    /// Returns the sizes of the dimensions, outermost first.
     pub(super) fn shape(&self) -> Result<&[u64], FormatError> {
         let shape = self.shape.get(..self.rank);
         shape.ok_or_else(|| FormatError::internal("a tensor has more dimensions than there can be"))
     }
 
-    /// Returns whether the default build of ggml refuses the tensor for its number of dimensions or the length of its name.
+    /// Returns whether the tensor has more dimensions or a longer name than the specification names.
     pub(super) fn exceeds_ggml(&self) -> bool {
         self.rank > GGML_RANK || self.name.len() > GGML_NAME
     }
 
-    /// Returns the note for a tensor that [exceeds the limits of ggml](Self::exceeds_ggml).
+    /// Returns the note `gguf-limits` about the number of dimensions or the name of a tensor, for which
+    /// [`exceeds_ggml`](Self::exceeds_ggml) is true.
     #[cold]
     pub(super) fn limits_note(&self) -> FormatError {
         let (rank, length) = (self.rank, self.name.len());
@@ -122,7 +126,7 @@ impl TensorInfo<'_> {
 pub(super) type Parsed<'h> = (GgufHeader<'h>, Vec<u8>, Vec<Extent>);
 
 impl<'h> GgufHeader<'h> {
-    /// Parses a header. `input` begins at the first byte of the file.
+    /// Parses and checks the header of a file. `input` begins at the first byte of the file, the start of the magic number.
     pub(super) fn parse(mut input: Input<'h>, limits: &Limits) -> Result<Parsed<'h>, Stop> {
         // The caller has recognized the file by its magic number.
         input.bytes::<4>()?;
@@ -168,7 +172,8 @@ impl<'h> GgufHeader<'h> {
         })
     }
 
-    /// Parses the descriptions of all tensors again, in their order.
+    /// Returns an iterator over the tensors, in the order of the header. It parses their descriptions again, because they are
+    /// not kept.
     pub(super) fn infos(&self) -> impl Iterator<Item = Result<TensorInfo<'h>, FormatError>> {
         let mut input = self.first;
         (0..self.tensors).map(move |_| {
@@ -204,9 +209,9 @@ pub(super) fn read_version(input: &mut Input<'_>) -> Result<(), Stop> {
     }
 }
 
-/// The parsed metadata.
+/// The results of parsing the metadata.
 struct Metadata {
-    /// The metadata as CBOR.
+    /// The metadata, converted to a CBOR map with sorted keys.
     cbor: Vec<u8>,
     /// The alignment of tensor data in bytes: the value of `general.alignment`, or the default.
     alignment: u64,
@@ -214,7 +219,7 @@ struct Metadata {
     known: Vec<u64>,
 }
 
-/// Parses the metadata, which has `keys` keys.
+/// Parses the metadata at `input`, which has `keys` keys, and converts it to CBOR.
 fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<Metadata, Stop> {
     let start = input.at();
     check_keys(keys, limits, "the metadata").map_err(|error| error.or_at(start))?;
@@ -241,7 +246,8 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<Metadat
     Ok(Metadata { cbor, alignment, known })
 }
 
-/// Parses the value of the alignment. `input` begins at the type of the value.
+/// Parses and checks the value of `general.alignment`, and returns the alignment in bytes. `input` begins at the type of the
+/// value.
 pub(super) fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
     let start = input.at();
     let rule = Rule::GgufAlignment;
@@ -257,7 +263,7 @@ pub(super) fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
     Err(Stop::of_key(rule, sentence, start))
 }
 
-/// Parses the description of a tensor.
+/// Parses and checks the description of a tensor at `input`. `alignment` is the alignment of tensor data in bytes.
 pub(super) fn info<'h>(
     input: &mut Input<'h>,
     alignment: u64,

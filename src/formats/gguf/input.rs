@@ -9,13 +9,13 @@ use crate::num::u64_from_usize;
 use crate::rules::Limit;
 use crate::rules::Row;
 
-/// The length in bytes of the longest header. Large vocabularies take about ten million bytes.
+/// The length in bytes of the longest header that zten parses. Large vocabularies take about ten million bytes.
 const HEADER: u64 = 100 << 20;
 
 /// The reason why a header could not be parsed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The header extends beyond the bytes that have been read.
+    /// The header extends beyond the bytes that are in memory, so more bytes of the file have to be read.
     More,
     /// The header is invalid, unsupported or exceeds a limit.
     Failed(FormatError),
@@ -39,19 +39,19 @@ impl Stop {
         FormatError::violation_at(rule, sentence, offset).into()
     }
 
-    /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the metadata
-    /// key as its subject.
+    /// Creates an error as [`at`](Self::at) does, about a metadata key. `sentence` begins with a verb, and
+    /// [`about`](Self::about) later adds the key as the subject of the sentence.
     pub(super) fn of_key(rule: Rule, sentence: impl core::fmt::Display, offset: u64) -> Self {
         FormatError::violation_at(rule, sentence, offset).with_subject(Subject::Key).into()
     }
 
-    /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the tensor as
-    /// its subject.
+    /// Creates an error as [`at`](Self::at) does, about a tensor. `sentence` begins with a verb, and [`about`](Self::about)
+    /// later adds the name of the tensor as the subject of the sentence.
     pub(super) fn of_tensor(rule: Rule, sentence: impl core::fmt::Display, offset: u64) -> Self {
         FormatError::predicate(rule, sentence).or_at(offset).into()
     }
 
-    /// Adds `name`, the tensor or key that breaks the rule.
+    /// Adds `name`, the tensor or metadata key that breaks the rule, to the error. [`Stop::More`] is returned as it is.
     pub(super) fn about(self, name: &str) -> Self {
         match self {
             Self::More => Self::More,
@@ -69,9 +69,10 @@ pub(super) struct Input<'h> {
     at: usize,
     /// The length of the file in bytes.
     length: u64,
-    /// The length in bytes of the longest header that is allowed.
+    /// The length in bytes of the longest header that is allowed: the smaller of the limit `manifest` and the maximum of
+    /// zten.
     most: u64,
-    /// The limit that the error names if the header is longer than `most`.
+    /// The rule of the limit that `most` comes from, for the error if the header is longer.
     limit: &'static Row,
     /// The byte order in which numbers are read.
     byte_order: ByteOrder,
@@ -87,7 +88,7 @@ impl<'h> Input<'h> {
         Self { bytes, at: 0, length, most, limit, byte_order: ByteOrder::Little }
     }
 
-    /// Reads all further numbers as big-endian numbers.
+    /// Sets the byte order in which all further numbers are read to big-endian.
     pub(super) fn set_big_endian(&mut self) {
         self.byte_order = ByteOrder::Big;
     }
@@ -102,7 +103,7 @@ impl<'h> Input<'h> {
         u64_from_usize(self.at)
     }
 
-    /// Returns an input over the same bytes at the offset `at`.
+    /// Returns this input with its position moved to the offset `at` of the file.
     pub(super) fn seek(self, at: u64) -> Self {
         Self { at: usize::try_from(at).unwrap_or(usize::MAX), ..self }
     }
@@ -118,14 +119,14 @@ impl<'h> Input<'h> {
         self.most.min(self.length)
     }
 
-    /// Returns the bytes from the offset `start` to the next byte.
+    /// Returns the bytes of the file from the offset `start` up to the current position.
     #[cfg(all(feature = "std", feature = "gguf", feature = "write"))]
     pub(super) fn since(&self, start: u64) -> &'h [u8] {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         self.bytes.get(start..self.at).unwrap_or_default()
     }
 
-    /// Takes the next `length` bytes.
+    /// Returns the next `length` bytes, and moves past them.
     fn take(&mut self, length: u64) -> Result<&'h [u8], Stop> {
         let end = self.at().checked_add(length).filter(|end| *end <= self.end());
         let end = end.ok_or_else(|| self.truncated())?;
@@ -146,7 +147,7 @@ impl<'h> Input<'h> {
         FormatError::violation_at(self.limit, sentence, at)
     }
 
-    /// Reads `N` bytes.
+    /// Reads the next `N` bytes as they are, in the order of the file.
     pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
         let taken = self.take(u64_from_usize(N))?.first_chunk();
         taken.copied().ok_or_else(|| FormatError::internal("bytes are missing").into())
@@ -176,7 +177,7 @@ impl<'h> Input<'h> {
         text.map_err(|_| Stop::at(Rule::GgufUtf8, format_args!("{what} is not UTF-8"), start))
     }
 
-    /// Reads a length and the bytes of a text of this length, which may be no UTF-8.
+    /// Reads a length and the bytes of a text of this length, without checking that they are UTF-8.
     pub(super) fn text_bytes(&mut self) -> Result<&'h [u8], Stop> {
         let length = self.u64()?;
         self.take(length)

@@ -15,20 +15,21 @@ use crate::num::usize_from_u32;
 use super::input::{Input, Stop};
 use super::value::{ARRAY, F32, I8, I16, I32, I64, STRING, U8, U16, U32, U64};
 
-/// The key of the architecture.
+/// The metadata key whose value is the name of the model's architecture, such as `llama`.
 const ARCHITECTURE: &str = "general.architecture";
-/// The prefix of the keys of the tokenizer. The next two constants are the rest of two such keys.
+/// The prefix of the metadata keys that describe the tokenizer.
 const TOKENIZER: &str = "tokenizer.ggml.";
 const TOKENS: &str = "tokens";
 const TYPES: &str = "token_type";
-/// The suffix of the key of the number of heads, after the architecture.
+/// The suffix, after the name of the architecture, of the metadata key for the number of attention heads.
 const HEADS: &str = ".attention.head_count";
-/// The suffix of the key of the number of experts, after the architecture.
+/// The suffix, after the name of the architecture, of the metadata key for the number of experts.
 const EXPERTS: &str = ".expert_count";
-/// The suffix of the key of the number of experts that are used for each token, after the architecture.
+/// The suffix, after the name of the architecture, of the metadata key for the number of experts that are used for each
+/// token.
 const EXPERTS_USED: &str = ".expert_used_count";
 
-/// The architectures whose counts are checked: language models that consist of blocks. Words separated by spaces.
+/// The names of the architectures whose counts are checked, separated by spaces: language models that consist of blocks.
 const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bailingmoe2 bert bitnet bloom chameleon \
     chatglm codeshell cogvlm cohere2 cohere2moe command-r dbrx deci deepseek deepseek2 deepseek2-ocr deepseek32 dots1 \
     dream ernie4_5 ernie4_5-moe eurobert exaone exaone-moe exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 gemma3 \
@@ -39,10 +40,11 @@ const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bail
     orion paddleocr pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 plm qwen qwen2 qwen2moe qwen2vl qwen3 qwen35 \
     qwen35moe qwen3moe qwen3next qwen3vl qwen3vlmoe refact rnd1 seed_oss smallthinker smollm3 stablelm starcoder \
     starcoder2 step35 t5 t5encoder xverse";
-/// The architectures without attention, whose writers set the number of heads to 0. Words separated by spaces.
+/// The names of architectures without attention, separated by spaces. Their writers set the number of attention heads to 0.
 const RECURRENT: &str = "arwkv7 mamba mamba2 rwkv6 rwkv6qwen2 rwkv7";
 
-/// The arrays of the tokenizer: the suffix of the key, the allowed types of elements, and their names.
+/// The arrays of the tokenizer: the end of the metadata key after [`TOKENIZER`], the GGUF numbers of the two types that
+/// elements may have, and the names of these types for messages.
 const ARRAYS: [(&str, [u32; 2], &str); 5] = [
     (TOKENS, [STRING, STRING], "string"),
     ("merges", [STRING, STRING], "string"),
@@ -50,10 +52,11 @@ const ARRAYS: [(&str, [u32; 2], &str); 5] = [
     (TYPES, [I32, U32], "i32 or u32"),
     ("suppress_tokens", [I32, U32], "i32 or u32"),
 ];
-/// The arrays with one element for each token.
+/// The arrays of the tokenizer that must have one element for each token: the ends of their keys after [`TOKENIZER`].
 const EACH_TOKEN: [&str; 2] = ["scores", TYPES];
 
-/// The names of special tokens, which the suffix [`TOKEN_ID`] completes. Most writers use the misspelling "seperator".
+/// The names of special tokens, separated by spaces. The metadata key for the id of such a token is [`TOKENIZER`], the name,
+/// and [`TOKEN_ID`]. Most writers use the misspelling "seperator".
 const SPECIAL: &str = "bos eos eot eom unknown seperator separator padding cls mask prefix suffix middle fim_pre \
     fim_suf fim_mid fim_pad fim_rep fim_sep";
 const TOKEN_ID: &str = "_token_id";
@@ -71,31 +74,31 @@ const COUNTS: [(&str, u64, u64, bool); 8] = [
     (EXPERTS, 0, 1 << 12, true),
     (EXPERTS_USED, 0, 1 << 12, true),
 ];
-/// The largest signed number of 32 bits. [`UNSIGNED`] is the largest unsigned one.
+/// The largest value of a signed integer of 32 bits.
 const SIGNED: u64 = (1 << 31) - 1;
 const UNSIGNED: u64 = (1 << 32) - 1;
 
-/// The names of value types, in the order of their numbers.
+/// The names of the types of metadata values, separated by spaces, in the order of their GGUF numbers from 0 on.
 const NAMES: &str = "u8 i8 u16 i16 u32 i32 f32 bool string array u64 i64 f64";
-/// The number in `tokenizer.ggml.token_type` of a token that stands for a byte. [`BYTE_START`] is the beginning of the
-/// token's text.
+/// The number in the array `tokenizer.ggml.token_type` that marks a token as a byte token, such as `<0x0A>`.
 const BYTE: u32 = 6;
 const BYTE_START: &[u8] = b"<0x";
 
-/// Returns whether `list`, a list of words, contains `name`.
+/// Returns whether `list`, words separated by spaces, contains the word `name`.
 fn is_in(list: &str, name: &str) -> bool {
     list.split(' ').any(|other| other == name)
 }
 
-/// The largest length of a key in bytes.
+/// The largest length in bytes of a metadata key.
 const KEY: usize = 65535;
 
-/// Returns whether `key` has an allowed length.
+/// Returns whether the metadata key `key` has an allowed length, 1 to [`KEY`] bytes.
 fn is_valid(key: &str) -> bool {
     (1..=KEY).contains(&key.len())
 }
 
-/// Returns whether `key` or its value may have to be checked.
+/// Returns whether [`check`] has to look at the metadata key `key`: because its length is not allowed, or because its value
+/// may be a well-known one.
 pub(super) fn is_known(key: &str) -> bool {
     !is_valid(key)
         || key == ARCHITECTURE
@@ -103,8 +106,8 @@ pub(super) fn is_known(key: &str) -> bool {
         || COUNTS.iter().any(|(end, ..)| key.ends_with(end))
 }
 
-/// Checks known keys and their values. `keys` are the offsets of these keys in the header, whose metadata has been parsed. Calls
-/// `found` with an error for each broken rule.
+/// Checks the metadata keys for which [`is_known`] is true, and their values. `keys` are the offsets of these keys in the
+/// file. The metadata has been parsed before. Calls `found` with an error for each key that breaks a rule.
 ///
 /// # Errors
 /// Out of memory.
@@ -156,7 +159,7 @@ pub(super) fn check(
     }
 }
 
-/// Checks the length of a key.
+/// Checks that the key of `entry` has 1 to [`KEY`] bytes.
 fn check_key(entry: &MetadataEntry<'_>) -> Result<(), Stop> {
     if is_valid(entry.key) {
         return Ok(());
@@ -166,8 +169,9 @@ fn check_key(entry: &MetadataEntry<'_>) -> Result<(), Stop> {
     Err(Stop::at(Rule::GgufKey, sentence, entry.at))
 }
 
-/// Checks the texts of tokens that stand for bytes. The array `types` has a type for each token. Arrays of other types are
-/// ignored, because [`Facts::check`] has reported them.
+/// Checks the text of each byte token: it must be two hexadecimal digits in the form `<0x0A>`. `tokens` is the array of the
+/// texts of all tokens, and `types` the array of their types. If the elements of an array have a wrong type, nothing is
+/// checked, because [`Facts::check`] has reported the array.
 fn check_bytes(mut tokens: MetadataEntry<'_>, mut types: MetadataEntry<'_>) -> Result<(), Stop> {
     if tokens.kind != STRING || ![I32, U32].contains(&types.kind) {
         return Ok(());
@@ -186,14 +190,14 @@ fn check_bytes(mut tokens: MetadataEntry<'_>, mut types: MetadataEntry<'_>) -> R
     Ok(())
 }
 
-/// Returns the error for the invalid text of a token that stands for a byte.
+/// Returns the error for a byte token with the invalid text `text`, which is at the offset `at` of the file.
 fn other_byte(text: &[u8], at: u64) -> Stop {
     let text = Short(str::from_utf8(text).unwrap_or_default());
     let sentence = format_args!("invalid byte token {text}: expected two hexadecimal digits");
     Stop::at(Rule::GgufByteToken, sentence, at).about("tokenizer.ggml.tokens")
 }
 
-/// A metadata key and its value.
+/// A metadata key, the type of its value, and the input at the value.
 #[derive(Clone, Copy)]
 struct MetadataEntry<'h> {
     key: &'h str,
@@ -205,12 +209,12 @@ struct MetadataEntry<'h> {
     kind: u32,
     /// The number of elements; `None` if the value is no array.
     length: Option<u64>,
-    /// The input at the value, or at the first element.
+    /// The input at the value, or at the first element if the value is an array.
     content: Input<'h>,
 }
 
 impl<'h> MetadataEntry<'h> {
-    /// Parses a key and the type of its value.
+    /// Parses the metadata key at `input` and the type of its value.
     fn read(mut input: Input<'h>) -> Result<Self, Stop> {
         let at = input.at();
         let key = input.text("a key of the metadata")?;
@@ -222,7 +226,7 @@ impl<'h> MetadataEntry<'h> {
         Ok(Self { key, at, start, kind, length, content: input })
     }
 
-    /// Returns the error for a value whose type is not the `expected` type.
+    /// Returns the error of `rule` for a value that has another type than `expected`, a name of one or more types.
     fn other_type(&self, rule: Rule, expected: impl fmt::Display) -> Stop {
         let array = if self.length.is_some() { "array of " } else { "" };
         let name = NAMES.split(' ').nth(usize_from_u32(self.kind)).unwrap_or_default();
@@ -233,7 +237,8 @@ impl<'h> MetadataEntry<'h> {
         )
     }
 
-    /// Calls `check` with the number, or with each number of an array. A value of another type breaks `rule`.
+    /// Calls `check` with the integer that is the value, or with each integer if the value is an array. A value that is
+    /// neither breaks the rule `rule`.
     fn for_each(
         &self,
         rule: Rule,
@@ -248,19 +253,19 @@ impl<'h> MetadataEntry<'h> {
     }
 }
 
-/// An integer of any type.
+/// An integer in the metadata, of any GGUF integer type.
 #[derive(Clone, Copy)]
 struct Integer {
-    /// The sign for messages: a minus sign, or nothing.
+    /// The sign of the integer for messages: a minus sign, or no character.
     sign: &'static str,
-    /// The absolute value.
+    /// The absolute value of the integer.
     size: u64,
     /// The offset of the integer in the file.
     at: u64,
 }
 
 impl Integer {
-    /// Returns the error for a number that is not in the `expected` range.
+    /// Returns the error of `rule` for this integer, which is outside the range that `expected` describes.
     fn other(self, rule: Rule, expected: impl fmt::Display) -> Stop {
         let Self { sign, size, at } = self;
         Stop::of_key(rule, format_args!("is {sign}{size}, expected {expected}"), at)
@@ -276,7 +281,8 @@ impl Integer {
     }
 }
 
-/// Reads an integer of the type `kind`. Returns `None` if `kind` is no integer type.
+/// Reads an integer whose type has the GGUF number `kind`. Returns `None`, and reads nothing, if this type is not an integer
+/// type.
 fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
     let at = input.at();
     let number: i64 = match kind {
@@ -296,13 +302,13 @@ fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
 
 /// The values of the metadata on which the checks of other values depend.
 struct Facts<'h> {
-    /// The architecture, if it is one whose counts are checked.
+    /// The name of the architecture, if its counts are checked; otherwise `None`.
     architecture: Option<&'h str>,
     /// Whether the architecture has no attention.
     is_recurrent: bool,
-    /// The number of tokens.
+    /// The number of tokens of the tokenizer; `None` if the metadata has no array of tokens.
     tokens: Option<u64>,
-    /// The number of experts.
+    /// The number of experts of the architecture; `None` if the metadata does not give one number.
     experts: Option<Integer>,
 }
 
@@ -319,7 +325,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Checks the value of `entry`, whose key is the prefix of the tokenizer followed by `name`.
+    /// Checks the value of `entry`, whose key is [`TOKENIZER`] followed by `name`.
     fn check_tokenizer(&self, entry: &MetadataEntry<'_>, name: &str) -> Result<(), Stop> {
         if let Some((_, kinds, elements)) = ARRAYS.iter().find(|row| row.0 == name) {
             if entry.length.is_none() || !kinds.contains(&entry.kind) {
@@ -350,7 +356,7 @@ impl Facts<'_> {
         })
     }
 
-    /// Checks the value of `entry`, whose key is the architecture followed by `end`.
+    /// Checks the value of `entry`, a count whose key is the name of the architecture followed by `end`.
     fn check_count(&self, entry: &MetadataEntry<'_>, end: &str) -> Result<(), Stop> {
         let Some((_, least, most, is_for_each)) = COUNTS.iter().find(|row| row.0 == end) else {
             return Ok(());

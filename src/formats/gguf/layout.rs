@@ -12,10 +12,10 @@ use crate::read_at::ReadAt;
 
 use super::header::{Extent, GgufHeader};
 
-/// The number of bytes of padding that are read at once.
+/// The number of bytes of padding that are read from the source in one call.
 const PIECE: usize = 4096;
 
-/// A file whose header has been parsed.
+/// A GGUF file whose header has been parsed, and whose tensor data is to be checked.
 pub(super) struct Layout<'l, 'h> {
     pub(super) source: &'l dyn ReadAt,
     /// The length of the file in bytes.
@@ -38,8 +38,8 @@ impl UnreadLengths {
 }
 
 impl Layout<'_, '_> {
-    /// Checks the `extents` of the data of all tensors, and returns the lengths of the tensors whose length the header does not
-    /// tell.
+    /// Checks that the data of all tensors, at `extents`, lies in the file without overlap and with zeros as padding. Returns
+    /// the lengths of the tensors of types that zten does not read.
     pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<UnreadLengths, FormatError> {
         let name = |description_offset| self.header.name(description_offset);
         // A tensor without data occupies no bytes, so any offset is allowed.

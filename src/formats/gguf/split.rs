@@ -22,26 +22,24 @@ use crate::rules::Limit;
 
 use super::GGUF;
 
-// The keys that the metadata of each file of a split model has.
-
-/// The key of the number of this file, from 0.
+/// The metadata key for the number of a file in a split model, counted from 0.
 const NUMBER: &str = "split.no";
-/// The key of the number of files.
+/// The metadata key for the number of files of a split model.
 const COUNT: &str = "split.count";
-/// The key of the number of tensors in all files.
+/// The metadata key for the number of tensors in all files of a split model together.
 const TENSORS: &str = "split.tensors.count";
 
-/// The number of digits in which names give the number of the file and the number of files.
+/// The number of digits of the two numbers in the name of a file of a split model, such as `00001-of-00003`.
 const DIGITS: usize = 5;
-/// The suffix of the names of all files.
+/// The suffix of the names of all files of a split model.
 const SUFFIX: &str = ".gguf";
 
 /// The parsed name of the first file of a split model, such as `model-00001-of-00003.gguf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FirstName<'n> {
-    /// The part that the names of all files begin with.
+    /// The start of the names of all files of the model, before the numbers: `model` in the example.
     stem: &'n str,
-    /// The number of files.
+    /// The number of files of the model, as the name gives it.
     count: u32,
 }
 
@@ -52,7 +50,7 @@ impl<'n> FirstName<'n> {
         (number == 1 && count > 1).then_some(Self { stem, count })
     }
 
-    /// Returns whether `name` is the name of the second or a later file of this model.
+    /// Returns whether `name` is the name of a file of this model other than the first.
     pub(crate) fn is_of(self, name: &str) -> bool {
         parse(name).is_some_and(|(stem, number, count)| {
             (stem, count) == (self.stem, self.count) && (2..=count).contains(&number)
@@ -68,7 +66,7 @@ fn parse(name: &str) -> Option<(&str, u32, u32)> {
     Some((stem, digits(number)?, digits(count)?))
 }
 
-/// Parses a number of exactly [`DIGITS`] digits.
+/// Parses `text` as a decimal number of exactly [`DIGITS`] digits; `None` for any other text.
 fn digits(text: &str) -> Option<u32> {
     let is_number = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?
@@ -79,7 +77,7 @@ fn digits(text: &str) -> Option<u32> {
 pub(crate) struct Split {
     /// The values of the `split.` keys in the metadata of the first file.
     numbers: Numbers,
-    /// The names of the other files, in order.
+    /// The names of all files but the first, in the order of their numbers.
     names: Vec<String>,
 }
 
@@ -120,13 +118,13 @@ impl Split {
         Ok(Some(Self { numbers, names }))
     }
 
-    /// Returns the names of the other files, in the order of their numbers.
+    /// Returns the names of all files but the first, in the order of their numbers.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
-    /// Reads the headers of the other files and returns the joined header of an archive. `first` is the first file, and `parts`
-    /// are the other files in the order of their numbers.
+    /// Reads the headers of all files but the first, and returns the joined header of an archive. `first` is the first file,
+    /// and `parts` are all other files in the order of their numbers.
     ///
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or has a number in its metadata that contradicts its name.
@@ -176,18 +174,19 @@ impl Split {
 /// The values of the `split.` keys, which the metadata of each file of a split model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Numbers {
-    /// The number of the file, from 0.
+    /// The value of `split.no`: the number of the file in the model, counted from 0.
     number: u64,
-    /// The number of files.
+    /// The value of `split.count`: the number of files of the model.
     count: u64,
-    /// The number of tensors in all files.
+    /// The value of `split.tensors.count`: the number of tensors in all files together; `None` if the key is missing.
     tensors: Option<u64>,
 }
 
 impl Numbers {
-    /// Reads the numbers in the `metadata` of a file. Returns `None` if the file is not split.
+    /// Reads the values of the `split.` keys in `metadata`, the metadata of a file. Returns `None` if the file is not part of
+    /// a split model.
     fn read(metadata: &Attributes<'_>) -> Result<Option<Self>, FormatError> {
-        // `get` is avoided because its errors allocate.
+        // The method `get` of attributes is not used here, because its errors allocate memory.
         let read = |key| match metadata.item(key).map(|item| item.value()) {
             None => Ok(None),
             Some(Value::Uint(number)) => Ok(Some(number)),
@@ -209,7 +208,7 @@ impl Numbers {
         }
     }
 
-    /// Returns whether the file is the first of several files.
+    /// Returns whether the file is the first of two or more files.
     fn is_first(&self) -> bool {
         self.number == 0 && self.count > 1
     }
@@ -242,8 +241,8 @@ impl Numbers {
     }
 }
 
-/// Returns the error for the metadata key `key` that contradicts another file, or the name of the file. `sentence` begins with
-/// a verb.
+/// Returns the error for the metadata key `key`, whose value contradicts another file or the name of the file. `sentence`
+/// begins with a verb, and its subject is the key.
 fn split_error(key: &str, sentence: impl core::fmt::Display) -> FormatError {
     FormatError::violation(Rule::GgufSplit, sentence).with_subject(Subject::Key).about(key)
 }

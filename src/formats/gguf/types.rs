@@ -1,4 +1,4 @@
-//! The tensor types of ggml.
+//! The types of tensors in GGUF files, which ggml defines, with their numbers in files.
 
 use core::fmt;
 
@@ -13,16 +13,16 @@ use super::dequantize::{
 /// The ggml type of a tensor in a GGUF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
-    /// Plain elements without blocks.
+    /// Elements that are stored one by one, without blocks.
     Plain(StorageType),
-    /// Blocks of elements.
+    /// Quantized elements, which are stored in blocks.
     Blocks(&'static Block),
     /// Elements that zten does not read, and whose size it does not know.
     Unread(UnknownType),
 }
 
 impl Type {
-    /// Returns the type that ggml numbers `id`.
+    /// Returns the type that has the number `id` in ggml, and [`Type::Unread`] for a number that zten does not read.
     pub(crate) fn of(id: u32) -> Self {
         let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Self::Plain(row.1));
         let known = plain.or_else(|| Block::by_number(id).map(Self::Blocks));
@@ -42,7 +42,8 @@ const PLAIN: [(u32, StorageType); 8] = [
     (30, StorageType::Bf16),
 ];
 
-/// The numbers of the block types. The missing numbers belong to types that ggml removed or never defined.
+/// The ggml number and the description of each type with blocks. Missing numbers belong to types without blocks, and to types
+/// that ggml removed or never defined.
 pub(crate) static BLOCKS: [(u32, Block); 26] = [
     (2, Block::new::<Q4_0, _>("Q4_0")),
     (3, Block::new::<Q4_1, _>("Q4_1")),
@@ -74,11 +75,11 @@ pub(crate) static BLOCKS: [(u32, Block); 26] = [
     (42, Block::new::<Q2_0, _>("Q2_0")),
 ];
 
-/// The number of a type that ggml uses only for intermediate results. Some readers assume 36 bytes for a block and others 40,
-/// so the end of such a tensor is ambiguous.
+/// The ggml number of the type `Q8_1`, which ggml uses only for intermediate results. Some readers assume 36 bytes for a
+/// block and others 40, so the end of a tensor of this type is ambiguous.
 const Q8_1: u32 = 9;
 
-/// The numbers and names of types that ggml removed.
+/// The ggml numbers and names of types that ggml removed, for messages.
 const GIVEN_UP: [(u32, &str); 8] = [
     (4, "Q4_2"),
     (5, "Q4_3"),
@@ -90,7 +91,7 @@ const GIVEN_UP: [(u32, &str); 8] = [
     (38, "IQ4_NL_8_8"),
 ];
 
-/// The numbers and names of types that only a fork of ggml has.
+/// The numbers and names of types that only a fork of ggml has, for messages.
 const FORKS: [(u32, &str); 20] = [
     (133, "Q6_0 of ik_llama.cpp"),
     (134, "IQ1_BN of ik_llama.cpp"),

@@ -1,4 +1,4 @@
-//! Converting values of the metadata to CBOR.
+//! Converting the values of GGUF metadata to CBOR.
 
 use crate::cbor::Encoder;
 use crate::formats::cbor::int;
@@ -6,7 +6,7 @@ use crate::formats::rules::Rule;
 
 use super::input::{Input, Stop};
 
-// The numbers of value types.
+// The GGUF numbers of the types of metadata values.
 
 pub(super) const U8: u32 = 0;
 pub(super) const I8: u32 = 1;
@@ -22,11 +22,11 @@ pub(super) const U64: u32 = 10;
 pub(super) const I64: u32 = 11;
 pub(super) const F64: u32 = 12;
 
-/// The largest nesting depth of arrays. An array of scalars has depth 1.
+/// The largest nesting depth of arrays in a metadata value. An array of scalars has depth 1.
 const DEPTH: usize = 16;
 
-/// Reads a type and a value of this type, and appends the value to `out` as CBOR. Elements of an array are converted one by
-/// one, so a huge claimed length costs neither memory nor time.
+/// Reads the type of a metadata value and the value at `input`, and appends the value to `out` as CBOR. Elements of an array
+/// are converted one by one, so a short file that claims a huge array costs neither memory nor time.
 pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop> {
     let mut kind = input.u32()?;
     // For each open array, the type of its elements and the number of elements that are still missing.
@@ -48,7 +48,8 @@ pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop>
         } else {
             scalar(input, kind, out)?;
         }
-        // Close all arrays that are complete.
+        // The value may have been the last element of several arrays, so all complete arrays are closed before the next
+        // value is read.
         kind = loop {
             let Some(last) = depth.checked_sub(1) else { return Ok(()) };
             match open.get_mut(last) {
@@ -62,7 +63,7 @@ pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop>
     }
 }
 
-/// Reads a value of the type `kind`, which is no array, and appends the value to `out` as CBOR.
+/// Reads a value whose type has the GGUF number `kind` and is not an array, and appends the value to `out` as CBOR.
 fn scalar(input: &mut Input<'_>, kind: u32, out: &mut Encoder) -> Result<(), Stop> {
     let start = input.at();
     match kind {
@@ -111,7 +112,7 @@ mod tests {
     fn every_bit_of_a_nan_is_kept() {
         for bits in [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff, 0x3f80_0000, 0xff80_0000] {
             let wide = widened(f32::from_bits(bits)).to_bits();
-            // The sign and the first 23 bits of the fraction are equal to those of the `f32`.
+            // The sign and the first 23 bits of the fraction of the `f64` are equal to those of the `f32`.
             assert_eq!(
                 (wide >> 63, wide >> 29 & 0x7f_ffff),
                 ((bits >> 31).into(), (bits & 0x7f_ffff).into())

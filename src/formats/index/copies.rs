@@ -18,17 +18,19 @@ use crate::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 use crate::read_at::ReadAt;
 use crate::rules::Limit;
 
-/// The tensors that the index does not select. Each takes 48 bytes, its name, and a text of its dtype and shape, so memory grows
-/// with the headers of the files.
+/// The list of tensors in the files of an index that the index does not select. Each tensor takes 48 bytes, its name, and a
+/// text of its dtype and shape, so memory grows with the headers of the files.
 #[derive(Debug, Default)]
 pub(crate) struct Unselected {
     tensors: Vec<Other>,
-    /// The names and descriptions, to which the spans of `tensors` point.
+    /// The names and descriptions of the tensors, one after the other. The spans of `tensors` point here.
     texts: Vec<u8>,
-    /// The first finding by the rule for tensors that the index does not name, and the number of further findings by it.
-    /// `copies` and `overlays` are the same for two other rules.
+    /// The first finding of `index-unnamed`, about a tensor that the index does not name, and the number of such tensors.
     unnamed: Counted,
+    /// The first finding of `index-copy`, about a tensor with an equal copy in another file, and the number of such tensors.
     copies: Counted,
+    /// The first finding of `index-overlay`, about a tensor that differs from a tensor of the same name in another file, and
+    /// the number of such tensors.
     overlays: Counted,
 }
 
@@ -36,14 +38,15 @@ pub(crate) struct Unselected {
 #[derive(Clone, Copy, Debug)]
 struct Other {
     name: Span,
-    /// The dtype and the shape as text.
+    /// The span of the text that [`description`] returns for the tensor: dtype, layout and shape.
     description: Span,
     place: CopyPlace,
-    /// The number of bytes that are compared, as [`compared_length`] returns it.
+    /// The number of bytes of the tensor that a check compares with its copy, as [`compared_length`] returns it.
     length: Option<u64>,
 }
 
-/// A finding that is reported once, for the first tensor, and the number of tensors for which it is true.
+/// A finding that is reported once, about the first tensor that breaks its rule, and the number of tensors that break the
+/// rule.
 #[derive(Debug, Default)]
 struct Counted {
     first: Option<FormatError>,
@@ -51,7 +54,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Counts a finding, and keeps it if it is the first.
+    /// Counts a tensor that breaks the rule. `finding` makes the finding, and is called for the first tensor only.
     fn add(&mut self, finding: impl FnOnce() -> FormatError) {
         self.first.get_or_insert_with(finding);
         self.count = self.count.saturating_add(1);
@@ -89,7 +92,7 @@ impl Unselected {
             self.texts.extend_from_slice(text);
             Ok::<_, OutOfMemory>(Span::new(start, len_u32(text.len())))
         });
-        // The limit also keeps the spans within 32 bits.
+        // The limit bounds memory, and also keeps the spans of names and descriptions within 32 bits.
         let kept = u64_from_usize(self.texts.len());
         if kept > limits.manifest() {
             let sentence = "the tensors that the index does not select take too many bytes";
@@ -182,7 +185,7 @@ impl Unselected {
     }
 }
 
-/// Returns the place of the bytes of `tensor`: the file among `files` that holds them, and their offset.
+/// Returns the place of the bytes of `tensor`: which of `files` holds the bytes, and the offset of the bytes in that file.
 fn place_of(tensor: &Tensor<'_>, files: &[PartFile<'_>]) -> Result<CopyPlace, FormatError> {
     let component = first_component(tensor)?;
     let place = component.shard().and_then(|name| {

@@ -40,7 +40,7 @@ impl PartFormat {
     }
 }
 
-/// The largest number of bytes of all records. The records of an index of the largest allowed length take fewer bytes.
+/// The largest length in bytes of the records of all tensors together. An index of the largest allowed length needs less.
 const MOST: usize = 128 << 20;
 
 /// The parsed contents of an index file (`.index.json`).
@@ -49,18 +49,19 @@ pub(super) struct IndexHeader {
     pub(super) weights: Weights,
     /// The format of all files that the index names; `None` if it names no files.
     pub(super) part_format: Option<PartFormat>,
-    /// The value of `total_size`, the length of all tensors or files in bytes.
+    /// The value of `total_size` in the metadata, the length in bytes of all tensors or of all files; `None` if the key is
+    /// missing.
     pub(super) total_size: Option<Count>,
-    /// The value of `total_parameters`, the number of elements of all tensors.
+    /// The value of `total_parameters` in the metadata, the number of elements of all tensors; `None` if the key is missing.
     pub(super) total_parameters: Option<Count>,
-    /// The entries of the metadata, without `total_size`.
+    /// The entries of `metadata` as attributes, except `total_size`.
     pub(super) metadata: Map,
     /// The first key of the index that is neither `metadata` nor `weight_map`, and the number of such keys.
     pub(super) unknown_keys: Option<(String, u64)>,
 }
 
-/// The value of `total_size` or `total_parameters` in the metadata of an index. A wrong value is no error, because programs that load
-/// the files do not use it.
+/// The value of `total_size` or `total_parameters` in the metadata of an index. A wrong value is not an error but a note,
+/// because programs that load the files do not use the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     /// A whole number.
@@ -70,7 +71,8 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// Reads the JSON `text` as a number. Some writers store numbers as floats, such as 1.23e10.
+    /// Parses `text`, a JSON value, as a whole number. Floats such as 1.23e10 are accepted, because some writers store
+    /// numbers so.
     fn of(text: &str) -> Self {
         if let Ok(number) = text.parse() {
             return Self::Number(number);
@@ -85,7 +87,7 @@ impl Count {
 }
 
 impl IndexHeader {
-    /// Parses an index, and checks that all keys are unique.
+    /// Parses `bytes`, the JSON text of an index, and checks that the keys of each map in it are unique.
     pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
         let (rejection, unknown_keys) = (None, Map::default());
         let mut reading = Reading { limits, header: Self::default(), rejection, unknown_keys };
@@ -133,7 +135,7 @@ pub(super) struct Weights {
     records: Vec<u8>,
     /// The offset in `records`, in bytes, of each tensor's record, sorted by the names of the tensors.
     starts: Vec<u32>,
-    /// The number of each file, by its name.
+    /// The files that the index names, in the form of a map from the name of a file to its number.
     files: OrderedMap<String, usize>,
     /// The number of tensors in each file, by the number of the file.
     counts: Vec<usize>,
@@ -241,18 +243,18 @@ struct Reading<'l> {
 }
 
 impl Reading<'_> {
-    /// Stores `error`, and returns an error that ends the JSON parser.
+    /// Stores `error`, the error for the caller, and returns an error of the JSON parser, which makes the parser stop.
     fn reject<E: serde::de::Error>(&mut self, error: FormatError) -> E {
         self.rejection = Some(error);
         E::custom("rejected")
     }
 }
 
-/// A parser for the outermost map.
+/// A JSON parser for the outermost map of an index.
 struct Top<'r, 'l>(&'r mut Reading<'l>);
-/// A parser for the map `metadata`.
+/// A JSON parser for the map `metadata` of an index.
 struct Metadata<'r, 'l>(&'r mut Reading<'l>);
-/// A parser for the map `weight_map`.
+/// A JSON parser for the map `weight_map` of an index.
 struct WeightMap<'r, 'l>(&'r mut Reading<'l>);
 
 macro_rules! maps {
@@ -362,8 +364,8 @@ impl WeightMap<'_, '_> {
     }
 }
 
-/// Returns the rule and the name of the format of a file called `name`, if it is one that zten does not read: `transformers` also
-/// writes indices of files of Keras and of Flax.
+/// Returns the rule and the name of the format of a file called `name`, if the suffix is that of a format that zten does not
+/// read. The library `transformers` also writes indices of files of Keras and of Flax.
 fn unread_format(name: &str) -> Option<(Rule, &'static str)> {
     match name.rsplit_once('.')?.1 {
         "h5" => Some((Rule::FormatHdf5, "Keras in HDF5")),
@@ -373,7 +375,8 @@ fn unread_format(name: &str) -> Option<(Rule, &'static str)> {
 }
 
 impl IndexHeader {
-    /// Adds the tensor `name` in the file `file`. All files must have one format.
+    /// Adds an entry of `weight_map`: the tensor `name` is in the file `file`. Checks the name of the file, and that all
+    /// files have one format.
     fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
         let number = if let Some(number) = self.weights.file(file) {
             number

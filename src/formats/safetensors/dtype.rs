@@ -1,4 +1,4 @@
-//! The names of dtypes.
+//! The names of dtypes in the headers of safetensors files, such as `BF16`, and the element types that they mean.
 
 use crate::element::{LogicalType, StorageType};
 use crate::formats::kind::FormatDType;
@@ -27,19 +27,21 @@ const NAMES: [Name; 20] = [
     Name::new("F8_E5M2FNUZ", FormatDType::Logical(LogicalType::F8E5M2Fnuz)),
 ];
 
-/// The name of a dtype, and its element type.
+/// The name of a dtype in a safetensors header, and the element type that it means.
 struct Name {
     text: &'static str,
     kind: FormatDType,
-    /// The name and the quote after it as a little-endian word, if they take at most eight bytes.
+    /// The bytes of the name and of the quote after the name as a little-endian number, if they take at most eight bytes;
+    /// otherwise a number that matches nothing.
     word: u64,
-    /// The bits of `word` that the name and the quote take.
+    /// A bit mask of the bytes of `word` that the name and the quote take. It is 0 if they take more than eight bytes.
     mask: u64,
 }
 
 impl Name {
     const fn new(text: &'static str, kind: FormatDType) -> Self {
-        // If the name does not fit, this combination of an empty mask and a nonzero word never matches.
+        // A name of eight bytes or more does not fit into the word with its quote. It keeps a mask of 0, and so never
+        // matches: bytes masked with 0 are 0, and the word is not.
         let (mut word, mut mask) = (u64::MAX, 0);
         if text.len() < 8 {
             word = 0;
@@ -62,8 +64,8 @@ pub(super) fn kind(name: &str) -> Option<FormatDType> {
     NAMES.iter().find(|known| known.text == name).map(|known| known.kind)
 }
 
-/// Returns the element type of the dtype whose name a text begins with, and the text after the closing quote. Names of eight
-/// bytes and more are not recognized here.
+/// Parses the name of a dtype and its closing quote at the start of `text`. Returns the text after the quote and the element
+/// type; `None` if the name is unknown or has eight bytes or more.
 #[inline]
 pub(super) fn quoted_kind(text: &[u8]) -> Option<(&[u8], FormatDType)> {
     let word = u64::from_le_bytes(*text.first_chunk()?);

@@ -17,10 +17,11 @@ use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
 use super::json::{self, Text};
 
-/// The key of the metadata, the only entry that is not a tensor.
+/// The key of the header entry that holds the metadata, which is the only entry that does not describe a tensor.
 pub(super) const METADATA: &str = "__metadata__";
 
-/// A parser that returns the tensors of a header in their order.
+/// A parser of a safetensors header that returns the entries of tensors one by one, in the order of the header, and collects
+/// the metadata.
 #[derive(Debug)]
 pub(crate) struct Entries<'h> {
     limits: &'h Limits,
@@ -32,22 +33,22 @@ pub(crate) struct Entries<'h> {
     text: &'h str,
     rest: Input<'h>,
     is_first: bool,
-    /// The name of the entry that is being parsed.
+    /// The position in the header of the name of the entry that is being parsed, which an error then names.
     name: Option<Text>,
-    /// The decoded name, if it contains escapes.
+    /// The name of the last tensor with its escapes decoded. It is used only if the name contains escapes.
     unescaped: String,
     dimensions: Dimensions,
     metadata: Option<Map>,
-    /// The number of keys of the metadata. Keys beyond the limit are counted but not stored.
+    /// The number of keys of the metadata. Keys beyond the limit `keys` are counted, for the error, but not stored.
     keys: u64,
 }
 
-/// A tensor, as the header describes it.
+/// The entry of a header that describes one tensor.
 #[derive(Debug)]
 pub(crate) struct TensorEntry<'e> {
     pub(crate) name: &'e str,
     pub(crate) kind: FormatDType,
-    /// The size of each dimension, outermost first. The number of dimensions is within the limit.
+    /// The size of each dimension, outermost first. The number of dimensions does not exceed the limit `rank`.
     pub(crate) shape: &'e [u64],
     /// The start and the end of the tensor's data in bytes, counted from the end of the header.
     pub(crate) data_offsets: (u64, u64),
@@ -57,16 +58,18 @@ pub(crate) struct TensorEntry<'e> {
     pub(crate) data_offsets_at: u64,
 }
 
-/// The name of a tensor, the text between its quotes, and its fields.
+/// A parsed entry of the header: the position of the tensor's name, the name with its escapes as the header spells it, and
+/// the fields.
 type Tensor<'h> = (Text, &'h str, Fields);
 
-/// The fields of a tensor's entry in the header, without the sizes of its dimensions, which [`Dimensions`] holds.
+/// The fields of a tensor's entry in the header, except the sizes of its dimensions: the parser keeps those in
+/// [`Dimensions`].
 struct Fields {
     kind: FormatDType,
     data_offsets: (u64, u64),
-    /// The position of the shape, as the number of bytes from there to the end of the text.
+    /// The position of the shape in the header, as the number of bytes from the shape to the end of the header.
     shape_left: usize,
-    /// The position of the data offsets, as the number of bytes from there to the end of the text.
+    /// The position of the data offsets in the header, as the number of bytes from the data offsets to the end of the header.
     data_offsets_left: usize,
 }
 
@@ -121,12 +124,13 @@ impl<'h> Entries<'h> {
         }))
     }
 
-    /// Returns the metadata, if the header has any. The caller must have parsed all tensors.
+    /// Returns the entries of `__metadata__`; `None` if the header has no `__metadata__`. The caller must have parsed all
+    /// tensors, because the metadata may be the last entry of the header.
     pub(crate) fn into_metadata(self) -> Option<Map> {
         self.metadata
     }
 
-    /// Parses the next tensor.
+    /// Parses the entry of the next tensor. Returns `None` at the end of the header.
     #[inline]
     fn tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
         match self.usual_tensor() {
@@ -157,7 +161,8 @@ impl<'h> Entries<'h> {
         Some((name, written, fields))
     }
 
-    /// Parses the next tensor in any form, after the metadata if the metadata comes first.
+    /// Parses the entry of the next tensor in any valid form of JSON. If the metadata comes before it, parses and stores the
+    /// metadata first. Returns `None` at the end of the header.
     #[inline(never)]
     fn any_tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
         loop {
@@ -183,7 +188,8 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// Checks that only white space is left of the header.
+    /// Checks that only white space follows at `at`, after the brace that ends the header. Returns `None`, for the end of the
+    /// tensors.
     fn end<O>(&self, at: Input<'h>) -> Result<Option<O>, nom::Err<Fault>> {
         let at = json::space(at);
         if at.is_empty() && self.is_whole() {
@@ -192,12 +198,12 @@ impl<'h> Entries<'h> {
         Err(Fault::new(Why::Expected(Expected::Nothing), at.len()).into())
     }
 
-    /// Returns whether the whole header is UTF-8.
+    /// Returns whether the whole header is UTF-8. If it is not, `text` ends before the first invalid byte.
     fn is_whole(&self) -> bool {
         self.text.len() == self.header
     }
 
-    /// Parses the fields of an entry in any order. `at` follows the name of the entry.
+    /// Parses the fields of a tensor's entry in any order. `at` is the header from the end of the tensor's name on.
     fn fields(&mut self, at: Input<'h>) -> Parsed<'h, Fields> {
         let (at, ()) = json::byte(at, b':', Expected::Colon)?;
         let (mut at, ()) = json::byte(at, b'{', Expected::Entry)?;
@@ -252,7 +258,8 @@ impl<'h> Entries<'h> {
         Ok((at, Fields { kind, data_offsets, shape_left, data_offsets_left }))
     }
 
-    /// Parses the metadata. `at` follows the name of the entry.
+    /// Parses the map of texts of the entry `__metadata__`, and stores it. `at` is the header from the end of that key on,
+    /// and `name` the position of the key.
     fn read_metadata(&mut self, name: Text, at: Input<'h>) -> Parsed<'h, ()> {
         let (at, ()) = json::byte(at, b':', Expected::Colon)?;
         let start = json::space(at);
@@ -284,20 +291,21 @@ impl<'h> Entries<'h> {
         Ok((at, ()))
     }
 
-    /// Converts `left`, the number of bytes of the header that follow, to an offset from the start of the header.
+    /// Converts a position in the header, given as the number of bytes from there to the end of the header, to an offset from
+    /// the start of the header.
     #[inline]
     fn position(&self, left: usize) -> usize {
         self.text.len().saturating_sub(left)
     }
 
-    /// Converts the number of bytes that are left to an offset in the file.
+    /// Converts a position in the header, given as the number of bytes from there to the end of the header, to an offset from
+    /// the start of the file.
     #[inline]
     fn offset(&self, left: usize) -> u64 {
         self.before.saturating_add(u64_from_usize(self.position(left)))
     }
 
-    /// Adds the name of a tensor that was parsed before to `error`. `name_at` is the offset in the header of the quote that
-    /// opens the name.
+    /// Adds the name of a tensor to `error`. `name_at` is the offset in the header of the quote before that name.
     #[cold]
     pub(crate) fn about(&self, error: FormatError, name_at: u32) -> FormatError {
         let at = self.text.get(usize_from_u32(name_at)..).unwrap_or_default();
@@ -309,7 +317,8 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// Converts `error`, an error of the parser, to the error for the file.
+    /// Converts `error`, an error of the header parser, to the error of a rule, with its offset in the file and the name of
+    /// the entry that is being parsed.
     #[cold]
     #[inline(never)]
     fn format_error(&self, error: &nom::Err<Fault>) -> FormatError {
@@ -337,8 +346,8 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// Returns the error for the reason `why` at the start of `at`. `found` is the string that is wrong, if the reason concerns
-    /// one.
+    /// Returns the error for the reason `why` at the start of `at`, the rest of the header. `found` is the unknown field or
+    /// dtype, or the duplicate field; for other reasons it is not used.
     fn reason(&self, why: Why, at: &str, found: &str) -> FormatError {
         let found = Short(found);
         let json = |what: fmt::Arguments<'_>| {
@@ -375,7 +384,7 @@ impl<'h> Entries<'h> {
     }
 }
 
-/// Returns a string as it is written between its quotes.
+/// Returns the bytes of `string` in the header `whole`, between its quotes and with its escapes.
 #[inline]
 fn written(whole: &str, string: Text) -> Result<&str, Fault> {
     let start = whole.len().saturating_sub(string.left);
@@ -393,14 +402,15 @@ fn text<'t>(whole: &'t str, string: Text, unescaped: &'t mut String) -> Result<&
     Ok(unescaped)
 }
 
-/// Decodes a string with escapes into `unescaped`.
+/// Replaces `unescaped` by the string `written` with its escapes decoded. `string` is the position of the string, for an
+/// error.
 #[cold]
 fn unescape(written: &str, string: Text, unescaped: &mut String) -> Result<(), Fault> {
     unescaped.clear();
     json::unescape(written, unescaped).map_err(|why| Fault::new(why, string.left))
 }
 
-/// Parses an array of two numbers.
+/// Parses an array of two unsigned integers, such as `data_offsets`.
 fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
     let (at, ()) = json::byte(at, b'[', Expected::Offsets)?;
     let (at, begin) = json::number(json::space(at))?;
@@ -410,7 +420,8 @@ fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
     Ok((at, (begin, end)))
 }
 
-/// The sizes of the dimensions of one tensor. Dimensions beyond the limit on their number are counted but not stored.
+/// The sizes of the dimensions of the tensor that is being parsed. Dimensions beyond the limit `rank` are counted but not
+/// stored.
 #[derive(Debug)]
 struct Dimensions {
     numbers: Vec<u64>,
@@ -424,12 +435,12 @@ impl Dimensions {
         Self { numbers: Vec::new(), rank: 0, limit: usize_from_u32(limits.rank()) }
     }
 
-    /// Returns all dimensions, or `None` if their number exceeds the limit.
+    /// Returns the sizes of all dimensions, outermost first; `None` if the number of dimensions exceeds the limit `rank`.
     fn all(&self) -> Option<&[u64]> {
         self.numbers.get(..self.rank)
     }
 
-    /// Parses an array of dimensions.
+    /// Replaces the stored dimensions by those of the JSON array at `at`, in any form.
     fn read<'h>(&mut self, at: Input<'h>) -> Parsed<'h, ()> {
         let (mut at, ()) = json::byte(at, b'[', Expected::Shape)?;
         self.rank = 0;
@@ -443,7 +454,8 @@ impl Dimensions {
         }
     }
 
-    /// Parses an array without white space. The input follows the opening bracket.
+    /// Parses the dimensions of a JSON array without white space. `at` is the header after the opening bracket. Returns
+    /// `None` for an array in any other form, valid or not.
     #[inline]
     fn usual<'h>(&mut self, mut at: Input<'h>) -> Option<Input<'h>> {
         self.rank = 0;

@@ -1,33 +1,33 @@
-//! Errors of the header parser, with their positions.
+//! Errors of the parser of safetensors headers, with their positions in the header.
 
 use nom::IResult;
 
-/// The bytes that are left of the header.
+/// The bytes of the header that have not been parsed.
 pub(super) type Input<'h> = &'h [u8];
 
-/// The result of a parser: the bytes that are left after the item, and the item.
+/// The result of parsing an item of the header: the bytes after the item, and the item.
 pub(super) type Parsed<'h, O> = IResult<Input<'h>, O, Fault>;
 
-/// An error at a position in the header.
+/// An error of the parser, at a position in the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     pub(super) why: Why,
-    /// The position, as the number of bytes from there to the end of the header.
+    /// The position of the error, as the number of bytes from there to the end of the header.
     pub(super) left: u32,
 }
 
-/// The reason of a fault.
+/// What is wrong at the position of a [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// The header ends, but more is expected.
     End,
-    /// The header has another token than the expected one.
+    /// The header has another token than the parser expected.
     Expected(Expected),
     /// A string contains a control character.
     Control,
     /// A backslash does not begin a valid escape.
     Escape,
-    /// An escaped surrogate lacks its other half.
+    /// An escape such as `\ud800` is one half of a surrogate pair, and the other half does not follow or precede it.
     Surrogate,
     /// A string is not UTF-8.
     Utf8,
@@ -62,7 +62,7 @@ pub(super) enum Field {
 pub(super) enum Expected {
     Colon,
     Comma,
-    /// A comma, or this bracket or brace, which ends the array or map.
+    /// A comma, or this byte, a bracket or brace that ends the array or map.
     CommaOr(u8),
     Text,
     Number,
@@ -72,7 +72,7 @@ pub(super) enum Expected {
     Offsets,
     /// The closing bracket after the second of two offsets.
     OffsetsEnd,
-    /// Only white space up to the end of the header.
+    /// No token: only white space may follow, up to the end of the header.
     Nothing,
 }
 
@@ -92,13 +92,13 @@ impl From<Fault> for nom::Err<Fault> {
     }
 }
 
-/// Fails for the reason `why` at the start of `at`.
+/// Returns an error for the reason `why`, at the start of `at`.
 pub(super) fn fail<O>(why: Why, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(why, at.len()).into())
 }
 
 impl Field {
-    /// Returns the name of the field in a header.
+    /// Returns the key of the field in a tensor's entry, such as `shape`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Dtype => "dtype",
@@ -107,14 +107,14 @@ impl Field {
         }
     }
 
-    /// Returns the field called `name`, or `None` if there is no such field.
+    /// Returns the field whose key is `name`; `None` if the format does not define this key.
     pub(super) fn of(name: &str) -> Option<Self> {
         [Self::Dtype, Self::Shape, Self::DataOffsets].into_iter().find(|field| field.name() == name)
     }
 }
 
 impl Expected {
-    /// Returns a description of the token for a message.
+    /// Returns words for the expected token, for the message "expected …".
     pub(super) fn description(self) -> &'static str {
         match self {
             Self::Colon => "a colon",

@@ -1,4 +1,4 @@
-//! Parsing the JSON tokens of a header.
+//! Parsing the JSON tokens of a safetensors header.
 //!
 //! The structure of a header has a fixed depth, so no function here recurses, and there is no parser for arbitrary values.
 
@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use super::fault::{Expected, Input, Parsed, Why, fail};
 
-/// Skips white space.
+/// Skips JSON white space at the start of `at`.
 pub(super) fn space(mut at: Input<'_>) -> Input<'_> {
     while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = at {
         at = rest;
@@ -21,7 +21,7 @@ pub(super) fn starts<'h, const N: usize>(at: Input<'h>, literal: &[u8; N]) -> Op
     (first == literal).then_some(rest)
 }
 
-/// Skips white space and reads the byte `wanted`. Any other byte is an error about `expected`.
+/// Skips white space and the byte `wanted`. Any other byte is an error, which names `expected` as the expected token.
 pub(super) fn byte(at: Input<'_>, wanted: u8, expected: Expected) -> Parsed<'_, ()> {
     match space(at) {
         [found, rest @ ..] if *found == wanted => Ok((rest, ())),
@@ -47,25 +47,24 @@ pub(super) fn next<'h, O>(
     Ok((rest, Some(item)))
 }
 
-/// Where a JSON string is in the header, without its quotes.
+/// The position and length of a JSON string in the header. The string is between its quotes, and its escapes are not decoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
-    /// The position of the first byte after the quote, as the number of bytes from there to the end of the text.
+    /// The position of the first byte after the opening quote, as the number of bytes from there to the end of the header.
     pub(super) left: usize,
     pub(super) length: usize,
     pub(super) has_escapes: bool,
 }
 
 impl Text {
-    /// Returns the position of the quote before the string, as the number of bytes from the quote to the end of the
-    /// header.
+    /// Returns the position of the opening quote, as the number of bytes from the quote to the end of the header.
     #[inline]
     pub(super) fn quote(self) -> usize {
         self.left.saturating_add(1)
     }
 }
 
-/// Reads a string.
+/// Parses a JSON string, which must begin at the start of `at`.
 pub(super) fn text(at: Input<'_>) -> Parsed<'_, Text> {
     match at {
         [b'"', content @ ..] => match plain_text(content) {
@@ -76,7 +75,8 @@ pub(super) fn text(at: Input<'_>) -> Parsed<'_, Text> {
     }
 }
 
-/// Reads a string without escapes. The input follows the opening quote.
+/// Parses a JSON string without escapes. `content` is the header after the opening quote. Returns `None` if the string has
+/// escapes or is invalid.
 #[inline]
 pub(super) fn plain_text(content: Input<'_>) -> Option<(Input<'_>, Text)> {
     let length = plain(content);
@@ -84,7 +84,7 @@ pub(super) fn plain_text(content: Input<'_>) -> Option<(Input<'_>, Text)> {
     Some((rest, Text { left: content.len(), length, has_escapes: false }))
 }
 
-/// Reads a string that has escapes or is invalid.
+/// Parses a JSON string with escapes, and checks each escape. `content` is the header after the opening quote.
 #[inline(never)]
 fn escaped(content: Input<'_>) -> Parsed<'_, Text> {
     let mut at = content;
@@ -123,14 +123,14 @@ fn plain(text: Input<'_>) -> usize {
     before.saturating_add(tail.iter().position(stops).unwrap_or(tail.len()))
 }
 
-/// Returns the number of zero bytes at the start of a little-endian word in which only the highest bit of a byte may be
-/// set.
+/// Returns the number of zero bytes before the first nonzero byte of the little-endian word `bits`. In each byte of `bits`,
+/// only the highest bit may be set.
 #[inline]
 fn bytes_below(bits: u64) -> usize {
     usize::try_from(bits.trailing_zeros() / 8).unwrap_or(8)
 }
 
-/// Reads an escape. The input follows the backslash.
+/// Parses a JSON escape, and returns the character that it means. `at` is the header after the backslash.
 fn escape(at: Input<'_>) -> Parsed<'_, char> {
     let [kind, rest @ ..] = at else { return fail(Why::End, at) };
     let character = match kind {
@@ -146,8 +146,8 @@ fn escape(at: Input<'_>) -> Parsed<'_, char> {
     Ok((rest, character))
 }
 
-/// Reads the digits after `\u` at `at`, and the second escape of a surrogate pair. `start` is the start of the escape, for
-/// errors.
+/// Parses the four digits at `at`, which follow `\u`. If they are the first half of a surrogate pair, parses the escape of
+/// the second half, too. Errors are reported at `start`, the start of the escape after its backslash.
 fn unicode<'h>(start: Input<'h>, at: Input<'h>) -> Parsed<'h, char> {
     let (rest, first) = hexadecimal(at)?;
     let (rest, second) = match first {
@@ -168,7 +168,7 @@ fn unicode<'h>(start: Input<'h>, at: Input<'h>) -> Parsed<'h, char> {
     }
 }
 
-/// Reads four hexadecimal digits.
+/// Parses four hexadecimal digits as a number.
 fn hexadecimal(mut at: Input<'_>) -> Parsed<'_, u16> {
     let mut number = 0;
     for _ in 0..4 {
@@ -197,7 +197,7 @@ pub(super) fn unescape(mut text: &str, out: &mut String) -> Result<(), Why> {
     Ok(())
 }
 
-/// Reads an unsigned integer of at most 64 bits.
+/// Parses a decimal unsigned integer of at most 64 bits. Anything else is an error.
 pub(super) fn number(at: Input<'_>) -> Parsed<'_, u64> {
     match digits(at) {
         Some((rest, number)) if !matches!(rest, [b'.' | b'e' | b'E', ..]) => Ok((rest, number)),
@@ -205,7 +205,8 @@ pub(super) fn number(at: Input<'_>) -> Parsed<'_, u64> {
     }
 }
 
-/// Reads the digits of an unsigned integer of at most 64 bits. Returns `None` if the input is anything else.
+/// Parses a decimal unsigned integer of at most 64 bits, without a leading zero. Returns `None` if `at` begins with anything
+/// else.
 #[inline]
 pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
     let first = match at {
@@ -224,7 +225,8 @@ pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
         return more_digits(at.get(8..)?, eight_digits(digits));
     }
     let bits = others.trailing_zeros() & !7;
-    // The digits are moved to the end of eight digits, after leading zeros.
+    // Fewer than eight digits are shifted to the high bytes of the word, so that they read as eight digits with leading
+    // zeros.
     let number = eight_digits(digits.wrapping_shl(64_u32.wrapping_sub(bits)));
     Some((at.get(usize::try_from(bits / 8).ok()?..)?, number))
 }
@@ -239,7 +241,7 @@ fn eight_digits(digits: u64) -> u64 {
     fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
 }
 
-/// Reads the digits of a number after the first eight, one by one.
+/// Parses the digits that follow the first eight digits of a number, one by one. `number` is the value of the first eight.
 fn more_digits(mut at: Input<'_>, mut number: u64) -> Option<(Input<'_>, u64)> {
     while let [digit @ b'0'..=b'9', rest @ ..] = at {
         number = number.checked_mul(10)?.checked_add(u64::from(digit ^ b'0'))?;

@@ -275,11 +275,7 @@ fn files_without_tensors_are_recognized_by_kind() {
         (b"\0\0\0\x01Bud1\0\0\x10\0", ".DS_Store", Recognized::Other(OtherKind::OsMetadata)),
         (apple_double, "._a.safetensors", Recognized::Other(OtherKind::OsMetadata)),
         (apple_double, "._a.pt", Recognized::Other(OtherKind::OsMetadata)),
-        (
-            apple_double,
-            "._a.safetensors.index.json",
-            Recognized::Other(OtherKind::OsMetadata),
-        ),
+        (apple_double, "._a.safetensors.index.json", Recognized::Other(OtherKind::OsMetadata)),
         (compound, "Thumbs.db", Recognized::Other(OtherKind::OsMetadata)),
         (compound, "report.doc", Recognized::Unknown),
         (b"\x7fELF\x02\x01\x01\0", "a.so", Recognized::Executable(Executable::Elf)),

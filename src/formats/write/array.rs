@@ -1,4 +1,4 @@
-//! The arrays to write, their source, and the errors of writing.
+//! The descriptions of arrays that are written to a file, the traits of a source of arrays, and the errors of writing.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -13,7 +13,7 @@ use crate::escape;
 use crate::index::Layout;
 use crate::manifest::{ElementType, Tensor};
 
-/// The number of columns to which a name in a message is cut.
+/// The number of columns to which the name of a layout or type is cut in a message.
 const NAME: usize = 60;
 
 /// The type and shape of a dense array in row-major order.
@@ -36,7 +36,7 @@ pub struct OpaqueType<'a> {
 }
 
 impl<'a> OpaqueType<'a> {
-    /// Returns the opaque type of the elements of `tensor`, if it is a dense array of such elements.
+    /// Returns the opaque type of the elements of `tensor`; `None` if `tensor` is not a dense tensor with opaque elements.
     pub fn of(tensor: &Tensor<'a>) -> Option<Self> {
         let data = tensor.component("data").filter(|_| tensor.layout() == Layout::Dense)?;
         match data.element_type() {
@@ -50,7 +50,7 @@ impl Array {
     /// Creates the description of an array whose dtype has the name `dtype`.
     ///
     /// # Errors
-    /// A sentence, if no dtype of a known width has the name.
+    /// A sentence for a message, if no dtype of a known width has the name.
     pub fn named(dtype: &str, shape: Vec<u64>) -> Result<Self, String> {
         let known = DType::ALL.into_iter().filter(|known| known.bits().is_some());
         let found = known.into_iter().find(|known| known.name() == dtype);
@@ -58,10 +58,10 @@ impl Array {
         Ok(Self { shape, dtype })
     }
 
-    /// Describes `tensor`, if it is a dense array of a known type without attributes.
+    /// Returns the type and shape of `tensor`, which must be a dense tensor of a known type without attributes.
     ///
     /// # Errors
-    /// A sentence, if it is another tensor.
+    /// A sentence for a message about a tensor of any other form, with "it" for the tensor.
     pub fn of(tensor: &Tensor<'_>) -> Result<Self, String> {
         if tensor.layout() != Layout::Dense {
             let format = escape::quoted(&escape::cut(tensor.layout_name(), NAME));
@@ -84,7 +84,8 @@ impl Array {
         Ok(Self { shape: tensor.shape().to_vec(), dtype })
     }
 
-    /// Returns the length of all elements in bytes, or [`u64::MAX`] if the length exceeds 64 bits.
+    /// Returns the length of all elements together in bytes, rounded up to whole bytes; [`u64::MAX`] if the length exceeds 64
+    /// bits.
     pub fn bytes(&self) -> u64 {
         // The bits are counted in 128 bits: a count that saturated at 64 bits would, divided by 8, look like an exact length.
         let bits = self.dtype.bits().map_or(u128::MAX, u128::from);
@@ -94,31 +95,31 @@ impl Array {
     }
 }
 
-/// A function that takes the next chunk of the bytes of an array, little-endian.
+/// A function that takes the next bytes of an array. The elements are little-endian, and a chunk may end within an element.
 pub type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 
 /// A list of arrays, which are numbered from 0, and the attributes of their file. The names of the arrays are unique.
 pub trait ArrayList {
-    /// Returns the number of arrays.
+    /// Returns the number of arrays in this list.
     fn count(&self) -> usize;
 
-    /// Returns the name of array `at`.
+    /// Returns the name of array number `at`.
     fn name(&self, at: usize) -> &str;
 
-    /// Returns the type and shape of array `at`.
+    /// Returns the type and shape of array number `at`.
     ///
     /// # Errors
-    /// The reason why item `at` is no dense array.
+    /// A sentence with the reason why item `at` of the list is not a dense array.
     fn array(&self, at: usize) -> Result<Array, String>;
 
-    /// Returns the type of the elements of array `at` if they are opaque. The default is `None`, for elements whose type is the
-    /// dtype of the array.
+    /// Returns the type of the elements of array number `at` if they are opaque; `None` if the dtype of the array is their
+    /// type. The default implementation returns `None`.
     fn opaque(&self, at: usize) -> Option<OpaqueType<'_>> {
         let _ = at;
         None
     }
 
-    /// Returns the attributes of the file.
+    /// Returns the attributes that the file with these arrays has.
     fn attributes(&self) -> Attributes<'_>;
 }
 
@@ -127,7 +128,8 @@ pub trait ArraySource: ArrayList {
     /// The error of reading an array.
     type Error;
 
-    /// Passes the bytes of array `at` to `take`, chunk by chunk. If this method succeeds, all bytes have been validated.
+    /// Passes the bytes of array number `at` to `take`, chunk by chunk. If this method succeeds, all bytes have been
+    /// validated.
     ///
     /// # Errors
     /// The array cannot be read or is invalid, or `take` fails.
@@ -137,9 +139,9 @@ pub trait ArraySource: ArrayList {
 /// The reason why a file could not be written.
 #[derive(Debug)]
 pub enum WriteFailure<E> {
-    /// The source could not be read, or is invalid.
+    /// The source of the arrays could not be read, or is invalid.
     Source(E),
-    /// The file could not be written.
+    /// The new file could not be written.
     Output(io::Error),
     /// The source is valid, but the format of the file cannot hold one of its tensors or attributes.
     Inexpressible(Inexpressible),
@@ -150,14 +152,14 @@ pub enum WriteFailure<E> {
 pub struct Inexpressible {
     /// The tensor, attribute or file that the format cannot hold.
     pub subject: Subject,
-    /// The sentence that says what the format cannot hold.
+    /// The sentence that says what the format cannot hold. Its subject may be "it", for the tensor or the file.
     pub sentence: String,
 }
 
 /// The tensor, attribute or file that a format cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The whole file.
+    /// The file as a whole.
     File,
     /// The tensor with this name.
     Tensor(String),
@@ -166,7 +168,7 @@ pub enum Subject {
 }
 
 impl Inexpressible {
-    /// Creates the error for a source that the format cannot hold as a whole.
+    /// Creates the error for arrays and attributes that a file of the format cannot hold together.
     pub fn file(sentence: impl Into<String>) -> Self {
         Self { subject: Subject::File, sentence: sentence.into() }
     }
@@ -228,7 +230,8 @@ impl<E> From<Inexpressible> for WriteFailure<E> {
     }
 }
 
-/// Returns the type and shape of array `at`. An item that is no dense array is an [`Inexpressible`].
+/// Returns the type and shape of array number `at` of `list`. An item that is not a dense array is an [`Inexpressible`]
+/// error.
 pub(super) fn array<L: ArrayList + ?Sized>(list: &L, at: usize) -> Result<Array, Inexpressible> {
     list.array(at).map_err(|sentence| Inexpressible::tensor(list.name(at), sentence))
 }
@@ -240,7 +243,8 @@ pub(super) fn with_room<T, L: ArrayList + ?Sized>(list: &L) -> io::Result<Vec<T>
     Ok(room)
 }
 
-/// Converts the ordinal `at` of an array to 32 bits, which keep long lists small.
+/// Converts `at`, the number of an array in a list, to 32 bits, which take less memory in long lists. A larger number is an
+/// error.
 pub(super) fn ordinal(at: usize) -> io::Result<u32> {
     u32::try_from(at).map_err(|_| io::ErrorKind::OutOfMemory.into())
 }

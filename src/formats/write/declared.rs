@@ -1,4 +1,4 @@
-//! Arrays that are declared before their elements are known.
+//! The list of arrays of a new file, whose names and shapes are declared before the elements are known.
 
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use super::array::{Array, ArrayList};
 pub struct DeclaredArrays {
     /// The name of each array, and its dtype and shape. The names are unique.
     pub arrays: Vec<(String, Array)>,
-    /// The attributes of the file, if it has any.
+    /// The attributes of the file; `None` for a file without attributes.
     pub attributes: Option<Encoded>,
 }
 

@@ -1,4 +1,4 @@
-//! Writing a file array by array.
+//! Writing a safetensors, `.npy` or `.npz` file array by array, for callers that have the elements of one array at a time.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -8,7 +8,7 @@ use std::io::{self, Seek, Write};
 use crate::element::DType;
 use crate::num::u64_from_usize;
 
-use super::array::{Array, ArrayList, Inexpressible, WriteFailure};
+use super::array::{ArrayList, Inexpressible, WriteFailure};
 use super::format::WrittenFormat;
 use super::npz;
 use super::safetensors;
@@ -22,7 +22,7 @@ use super::{Settings, npy};
 #[derive(Debug)]
 pub struct Draft {
     format: WrittenFormat,
-    /// The ordinals of the arrays in the order of their data, and the length of each array in bytes.
+    /// The number in the list and the length in bytes of each array, in the order in which the arrays are written.
     order: Vec<(u32, u64)>,
     /// The number of arrays that have been written completely.
     complete: usize,
@@ -57,16 +57,18 @@ impl Draft {
         Ok(Self { format, order, complete, open, members })
     }
 
-    /// Returns the ordinal of the next array to write, or `None` if all arrays have been written.
+    /// Returns the number in the list of the array that must be written next; `None` if all arrays have been written.
     pub fn next(&self) -> Option<usize> {
         let (at, _) = self.order.get(self.complete)?;
         usize::try_from(*at).ok()
     }
 
-    /// Begins the [next](Self::next) array and writes its header.
+    /// Begins the [next](Self::next) array. In `.npz` and `.npy` files, this writes the header of the array. Then
+    /// [`write`](Self::write) must get as many bytes as [`begin`](Self::begin) counted from the type and shape of the array.
     ///
     /// # Errors
-    /// The output fails, or all arrays have been written.
+    /// The output fails; another array has been begun and not ended; all arrays have been written; `list` describes the array by a
+    /// type or shape that takes another number of bytes than in [`begin`](Self::begin).
     pub fn begin_array<L: ArrayList + ?Sized, E>(
         &mut self,
         list: &L,
@@ -75,10 +77,22 @@ impl Draft {
         let (Some(at), Some((_, bytes))) = (self.next(), self.order.get(self.complete)) else {
             return Err(misuse().into());
         };
-        let Array { shape, dtype } = super::array::array(list, at)?;
-        self.open = Some((dtype, *bytes));
-        let array = Array { shape, dtype };
-        let header = || npy::header(list.name(at), &array, list.opaque(at), self.format);
+        if self.open.is_some() {
+            return Err(misuse().into());
+        }
+        let array = super::array::array(list, at)?;
+        let opaque = list.opaque(at);
+        let now = match opaque {
+            Some(opaque) => {
+                array.shape.iter().fold(opaque.size, |size, side| size.saturating_mul(*side))
+            }
+            None => array.bytes(),
+        };
+        if now != *bytes {
+            return Err(misuse().into());
+        }
+        self.open = Some((array.dtype, *bytes));
+        let header = || npy::header(list.name(at), &array, opaque, self.format);
         match self.format {
             WrittenFormat::Npz => {
                 let header = header()?;
@@ -118,7 +132,7 @@ impl Draft {
         out.write_all(bytes)
     }
 
-    /// Ends the current array.
+    /// Ends the current array, of which all bytes must have been written.
     ///
     /// # Errors
     /// The output fails; [`io::ErrorKind::InvalidData`] if bytes of the array are missing.
@@ -150,20 +164,22 @@ impl Draft {
     }
 }
 
-/// Returns the error for an array with too many or too few bytes. It cannot occur for a file that zten reads, because
-/// [`ArraySource::read`](super::ArraySource::read) validates the length.
+/// Returns the error for an array of which too many or too few bytes were written. It cannot occur for arrays of an open
+/// file, because [`ArraySource::read`](super::ArraySource::read) validates their lengths.
 fn other_length() -> io::Error {
     invalid("an array has more or fewer bytes than its shape and type need")
 }
 
-/// Returns an error for invalid data, which `sentence` describes.
+/// Returns an error of the kind `InvalidData` with the message `sentence`.
 fn invalid(sentence: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, sentence)
 }
 
-/// Returns the error for methods that are called in the wrong order.
+/// Returns the error for methods that are called in the wrong order, or with another list of arrays than at the beginning.
 fn misuse() -> io::Error {
-    io::Error::other("the methods of a draft are called in the wrong order")
+    io::Error::other(
+        "the methods of a draft are called in the wrong order, or with different lists",
+    )
 }
 
 #[cfg(test)]
@@ -172,7 +188,7 @@ mod tests {
     use alloc::vec;
     use std::io::Cursor;
 
-    use super::super::DeclaredArrays;
+    use super::super::{Array, DeclaredArrays};
     use super::*;
 
     #[test]
@@ -192,6 +208,32 @@ mod tests {
             assert!(!draft.only_stores(), "no array is open");
             draft.begin_array::<_, ()>(&list, &mut out).unwrap();
             assert_eq!(draft.only_stores(), only_stores, "{format:?}, {dtype:?}");
+        }
+    }
+
+    /// A list of one array `a` of the given shape, whose elements are bytes.
+    fn of_bytes(shape: &[u64]) -> DeclaredArrays {
+        let array = Array { shape: shape.to_vec(), dtype: DType::U8 };
+        DeclaredArrays { arrays: vec![("a".to_owned(), array)], attributes: None }
+    }
+
+    #[test]
+    fn an_array_cannot_be_begun_twice_or_with_another_length() {
+        for format in [WrittenFormat::Safetensors, WrittenFormat::Npy, WrittenFormat::Npz] {
+            let list = of_bytes(&[2]);
+            let mut out = Cursor::new(Vec::new());
+            let mut draft =
+                Draft::begin::<_, ()>(format, &list, &mut out, Settings::default()).unwrap();
+            let other = draft.begin_array::<_, ()>(&of_bytes(&[3]), &mut out);
+            assert!(matches!(other, Err(WriteFailure::Output(_))), "{format:?}");
+            draft.begin_array::<_, ()>(&list, &mut out).unwrap();
+            draft.write(&[1], &mut out).unwrap();
+            // A second beginning would forget that one byte has been written.
+            let again = draft.begin_array::<_, ()>(&list, &mut out);
+            assert!(matches!(again, Err(WriteFailure::Output(_))), "{format:?}");
+            draft.write(&[2], &mut out).unwrap();
+            draft.end_array(&mut out).unwrap();
+            draft.finish(&list, &mut out).unwrap();
         }
     }
 }

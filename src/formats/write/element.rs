@@ -32,7 +32,7 @@ const SAFETENSORS: [(DType, &str); 20] = [
 /// An element type of safetensors. A wider type is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dtype {
-    /// The position in [`SAFETENSORS`].
+    /// The position of the type in [`SAFETENSORS`].
     rank: u8,
     /// The width of an element in bits.
     bits: u64,
@@ -47,17 +47,17 @@ impl Dtype {
         Some(Self { rank: u8::try_from(rank).ok()?, bits: dtype.bits()?.into(), name })
     }
 
-    /// Returns the name of the type in the header.
+    /// Returns the name of the type in the header of a safetensors file, such as `BF16`.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// Returns the position among all types, which are sorted from narrow to wide.
+    /// Returns the position of this type among all safetensors types, which are sorted from narrow to wide.
     pub(super) fn rank(self) -> u8 {
         self.rank
     }
 
-    /// Returns the number of bits of an element.
+    /// Returns the number of bits of an element of this type.
     pub(super) fn bits(self) -> u64 {
         self.bits
     }

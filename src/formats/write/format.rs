@@ -12,11 +12,11 @@ use crate::rules::Generation;
 pub enum WrittenFormat {
     /// zTensor.
     ZTensor,
-    /// Safetensors.
+    /// A safetensors file.
     Safetensors,
-    /// An archive of NumPy files.
+    /// An `.npz` archive of NumPy files, one for each array.
     Npz,
-    /// One NumPy file.
+    /// A NumPy file (`.npy`), which holds one array.
     Npy,
 }
 
@@ -49,7 +49,7 @@ impl WrittenFormat {
         Self::from_suffix(path.extension()?.to_str()?)
     }
 
-    /// Returns the format for `suffix`, which has no dot, regardless of case.
+    /// Returns the format of files with `suffix`, which has no dot and may be in any case; `None` if the suffix is unknown.
     pub fn from_suffix(suffix: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| suffix.eq_ignore_ascii_case(format.suffix()))
     }

@@ -21,19 +21,19 @@ use crate::num::u64_from_usize;
 
 use super::array::Inexpressible;
 
-/// The largest nesting depth of a value. A zTensor manifest allows 64 levels, and the value of an attribute is within two of
-/// them.
+/// The largest nesting depth of the value of an attribute. A zTensor manifest allows 64 levels, and two of these levels are
+/// around the value.
 const DEPTH: usize = 62;
 
 /// The entries of `__metadata__` in the header of a safetensors file that is being written.
 pub(super) struct Metadata<'a> {
     attributes: Attributes<'a>,
-    /// The keys of the values that are JSON texts, as a JSON text; `None` if all values are texts.
+    /// The keys of the attributes that are written as JSON text, in a JSON array; `None` if all attributes are texts.
     json_keys: Option<String>,
 }
 
 impl<'a> Metadata<'a> {
-    /// Checks that all attributes can be texts or JSON texts.
+    /// Checks that each of `attributes` is a text or can be written as JSON text, and that readers accept their number.
     pub(super) fn new(attributes: Attributes<'a>) -> Result<Self, Inexpressible> {
         let mut keys = Vec::new();
         for (key, item) in attributes.clone() {
@@ -96,7 +96,8 @@ impl Serialize for Metadata<'_> {
     }
 }
 
-/// Checks that JSON can hold the value `item` within `depth` levels. The error names the part that JSON cannot hold.
+/// Checks that JSON can hold the value `item`, and that it nests at most `depth` levels deep. The error names the part that
+/// JSON cannot hold.
 fn check(item: &Item<'_>, depth: usize) -> Result<(), &'static str> {
     let Some(below) = depth.checked_sub(1) else { return Err("more than 64 levels") };
     match item.value() {
@@ -113,7 +114,7 @@ fn check(item: &Item<'_>, depth: usize) -> Result<(), &'static str> {
     }
 }
 
-/// Checks that the keys of `map` are unique texts, and that JSON can hold its values within `depth` levels.
+/// Checks that the keys of `map` are unique texts, and that JSON can hold its values, nested at most `depth` levels deep.
 fn check_map(map: Map<'_>, depth: usize) -> Result<(), &'static str> {
     let mut keys = BTreeSet::new();
     for (key, item) in map {
@@ -126,7 +127,8 @@ fn check_map(map: Map<'_>, depth: usize) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A checked value, which is serialized as plain JSON. Integers keep all digits, unlike in the JSON output of the command.
+/// A value that [`check`] has accepted. It is serialized as plain JSON. Integers keep all digits, unlike in the JSON output
+/// of the command.
 struct Json<'a>(Item<'a>);
 
 impl Serialize for Json<'_> {

@@ -1,4 +1,4 @@
-//! Writing of NumPy files: little-endian except for opaque elements, row-major.
+//! Writing of NumPy files (`.npy`). Arrays are row-major, and little-endian except for opaque elements.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -89,7 +89,7 @@ fn data(array: &Array, size: u64) -> Option<u64> {
     Some(if array.shape.contains(&0) { 0 } else { bytes })
 }
 
-/// Checks that there are no attributes, since NumPy files cannot hold them.
+/// Checks that `attributes` has no entries, because NumPy files cannot hold attributes. `format` is for the error.
 pub(super) fn check_attributes(
     attributes: &Attributes<'_>,
     format: WrittenFormat,

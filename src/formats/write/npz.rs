@@ -19,8 +19,8 @@ use super::npy;
 
 use records::{CHECKSUM, MemberRecords};
 
-/// Checks that `list` can be written as an archive, and returns the ordinals of all arrays, in order, with their lengths in
-/// bytes.
+/// Checks that all arrays of `list` can be members of an `.npz` archive. Returns the number and the length in bytes of each
+/// array, in the order of the list, which is the order of the archive.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(
     list: &L,
 ) -> Result<Vec<(u32, u64)>, WriteFailure<E>> {
@@ -48,9 +48,9 @@ pub(super) fn check(
 #[derive(Debug, Default)]
 pub(super) struct Members {
     written: Vec<Member>,
-    /// The checksum of the bytes of the last member so far.
+    /// The CRC-32 of the bytes of the last member that have been written.
     crc: crc32fast::Hasher,
-    /// The length of the archive so far in bytes.
+    /// The number of bytes of the archive that have been written.
     end: u64,
 }
 

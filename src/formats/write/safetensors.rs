@@ -34,10 +34,11 @@ const HEADER: u64 = 100_000_000;
 const UNIT: u64 = 8;
 /// The width in bytes of the length field before the header.
 const LENGTH: u64 = 8;
-/// The key of the metadata, the only entry of a header that is not a tensor.
+/// The key of the header entry that holds the metadata, which is the only entry that does not describe a tensor.
 const METADATA: &str = "__metadata__";
 
-/// Writes the header, and returns the ordinals of the arrays in the order of their data, with their lengths in bytes.
+/// Writes the header of a file with the arrays of `list` to `out`. Returns the number in the list and the length in bytes of
+/// each array, in the order in which their data must follow.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(
     list: &L,
     out: &mut impl Write,
@@ -50,18 +51,19 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(
     Ok(order)
 }
 
-/// Checks that `attributes` can be metadata: each value is a text, or JSON can hold it.
+/// Checks that `attributes` can be the metadata of a safetensors file: each value is a text, or can be written as JSON text.
 pub(super) fn check_attributes(attributes: &Attributes<'_>) -> Result<(), Inexpressible> {
     Metadata::new(attributes.clone()).map(drop)
 }
 
-/// Checks that `array` can be a tensor with the name `name`.
+/// Checks that a safetensors file can hold `array` under the name `name`.
 pub(super) fn check(name: &str, array: &Array) -> Result<(), Inexpressible> {
     check_name(name)?;
     entry(name, array).map(drop)
 }
 
-/// Returns the tensors of a header in the `order` of their data.
+/// Returns the descriptions of tensors for the header. `order` has the number in `list` and the length in bytes of each
+/// array, in the order of the data.
 fn tensors<'a, L: ArrayList + ?Sized>(
     list: &'a L,
     order: &'a [(u32, u64)],
@@ -78,7 +80,7 @@ fn tensors<'a, L: ArrayList + ?Sized>(
     })
 }
 
-/// Returns the ordinals of all arrays in the order of their data, with their lengths in bytes.
+/// Returns the number in `list` and the length in bytes of each array, in the order of the data, which `settings` influence.
 fn order<L: ArrayList + ?Sized, E>(
     list: &L,
     settings: Settings,
@@ -103,7 +105,7 @@ fn order<L: ArrayList + ?Sized, E>(
     Ok(order)
 }
 
-/// Checks that a tensor may be called `name`.
+/// Checks that a tensor of a safetensors file may have the name `name`.
 ///
 /// # Errors
 /// `name` is the key of the metadata.
@@ -136,7 +138,7 @@ fn entry(name: &str, array: &Array) -> Result<(Dtype, u64), Inexpressible> {
     }
 }
 
-/// A tensor of a header: its name, type and shape, and the range of its data.
+/// The description of a tensor in the header of a safetensors file.
 #[derive(Debug)]
 pub struct Tensor<'a> {
     /// The name of the tensor.
@@ -149,7 +151,7 @@ pub struct Tensor<'a> {
     pub data: Range<u64>,
 }
 
-/// The rule for the number of spaces at the end of a header.
+/// How many spaces are added at the end of a header.
 #[derive(Clone, Copy, Debug)]
 pub enum Padding {
     /// The header is at least this number of bytes long. A longer header is padded to a multiple of 8.
@@ -201,7 +203,7 @@ pub fn write_header<'a, E>(
     Ok(())
 }
 
-/// Writes a header without its padding.
+/// Writes the JSON text of a header to `out`, without the length field and without padding.
 fn header<'a, E>(
     metadata: &Metadata<'_>,
     tensors: impl Iterator<Item = Result<Tensor<'a>, Inexpressible>>,
@@ -229,7 +231,7 @@ fn header<'a, E>(
 
 const TOO_LARGE: &str = "its data takes more bytes than a file can have";
 
-/// A writer that discards bytes and counts them.
+/// A writer that discards bytes, and holds the number of bytes so far.
 struct Length(u64);
 
 impl Write for Length {

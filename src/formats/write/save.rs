@@ -15,7 +15,7 @@ use crate::escape;
 use crate::num::u64_from_usize;
 use crate::write::{ComponentData, FileSink, Writer};
 
-/// A tensor to save: its name, shape and elements.
+/// A tensor to save with [`save`]: its name, its shape (outermost dimension first) and its elements.
 pub type NamedTensor<'a> = (&'a str, &'a [u64], ComponentData<'a>);
 
 /// Writes dense tensors to the file at `path`, in the format that its suffix names: `.zt`, `.safetensors`, `.npz`, or `.npy` for one
@@ -64,7 +64,7 @@ pub fn save(
     sink.publish().map_err(output)
 }
 
-/// Checks that no two tensors have one name.
+/// Checks that the names of `tensors` are unique.
 fn check_names(tensors: &[NamedTensor<'_>]) -> Result<(), WriteFailure<Error>> {
     let mut names = Vec::new();
     names.try_reserve_exact(tensors.len()).map_err(|_| WriteFailure::Source(OutOfMemory.into()))?;
@@ -78,7 +78,7 @@ fn check_names(tensors: &[NamedTensor<'_>]) -> Result<(), WriteFailure<Error>> {
     }
 }
 
-/// Tensors in memory as a source of arrays.
+/// The tensors in memory that [`save`] writes, as a source of arrays.
 struct InMemoryTensors<'a>(&'a [NamedTensor<'a>]);
 
 impl ArrayList for InMemoryTensors<'_> {

@@ -13,8 +13,8 @@ use crate::verify::Verifier;
 
 use super::array::{Array, ArrayList, ArraySource, ChunkFn, WriteFailure};
 
-/// The tensors of an archive of any format, in the order of the archive, and its attributes. For a tensor that is not dense,
-/// [`array`](ArrayList::array) returns an error.
+/// The tensors and attributes of an archive of any format, as a source of arrays. The tensors are in the order of the
+/// archive. For a tensor that is not dense, [`array`](ArrayList::array) returns an error.
 #[derive(Debug)]
 pub struct Tensors<'a> {
     all: Vec<Tensor<'a>>,

@@ -3,39 +3,110 @@
 
 use alloc::vec::Vec;
 
+use crate::element::ByteOrder;
 use crate::error::OutOfMemory;
 use crate::index::{Encoding, Layout};
-use crate::manifest::{Manifest, Tensor};
+use crate::manifest::{Component, Manifest, Tensor};
 
-/// Returns whether `one` and `other` have the same elements because they have the same bytes, type and shape.
+/// Returns whether `one` and `other` have the same elements because each consists of the same bytes with the same shape, type, byte
+/// order, encoding and signs. Tensors with several components do not count, nor do tensors with strides.
 pub fn is_tied(one: &Tensor<'_>, other: &Tensor<'_>) -> bool {
-    let (Some(first), Some(second)) = (one.component("data"), other.component("data")) else {
+    let (Some(first), Some(second)) = (only_component(one), only_component(other)) else {
         return false;
     };
     first.shard() == second.shard()
         && first.extent() == second.extent()
+        && kind(&first) == kind(&second)
         && first.dtype() == second.dtype()
+        && first.stored_encoding() == second.stored_encoding()
+        && first.negation() == second.negation()
+        && one.layout_name() == other.layout_name()
         && one.shape().iter().eq(other.shape().iter())
         && !first.is_strided()
         && !second.is_strided()
 }
 
-/// Returns whether any two dense tensors of `manifest` are tied. Tensors without bytes do not count.
+/// Returns the component `data` of `tensor` if the tensor has no other component.
+fn only_component<'m>(tensor: &Tensor<'m>) -> Option<Component<'m>> {
+    tensor.component("data").filter(|_| tensor.components().count() == 1)
+}
+
+/// Returns the name of the element type of `component`, and whether the bytes of each element are in big-endian order.
+fn kind<'m>(component: &Component<'m>) -> (&'m str, bool) {
+    (component.type_name(), component.byte_order() == ByteOrder::Big)
+}
+
+/// Returns whether any two dense, uncompressed tensors of `manifest` are [tied](is_tied). Tensors without bytes do not count.
 ///
 /// # Errors
 /// Out of memory.
 pub fn has_ties<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Result<bool, OutOfMemory> {
     let mut all = Vec::new();
     for tensor in manifest.tensors().filter(|tensor| tensor.layout() == Layout::Dense) {
-        let data = tensor.component("data").filter(|data| data.encoding() == Encoding::Raw);
-        let Some(data) = data.filter(|data| data.extent().length() > 0) else { continue };
+        let data = only_component(&tensor).filter(|data| data.encoding() == Encoding::Raw);
+        let data = data.filter(|data| data.extent().length() > 0 && !data.is_strided());
+        let Some(data) = data else { continue };
         all.try_reserve(1).map_err(|_| OutOfMemory)?;
         let extent = data.extent();
-        all.push((data.shard(), extent.offset(), extent.end(), tensor));
+        all.push((data.shard(), extent.offset(), extent.end(), kind(&data), tensor));
     }
-    all.sort_unstable_by_key(|(shard, start, end, tensor)| {
-        (*shard, *start, *end, tensor.ordinal())
-    });
+    // Tied tensors must be neighbors, because only neighbors are compared. Tensors with the same bytes may differ in type and shape.
+    all.sort_unstable_by(|(.., one), (.., other)| one.shape().iter().cmp(other.shape().iter()));
+    all.sort_by_key(|(shard, start, end, kind, _)| (*shard, *start, *end, *kind));
     let mut pairs = all.windows(2);
     Ok(pairs.any(|pair| matches!(pair, [(.., one), (.., other)] if is_tied(one, other))))
+}
+
+#[cfg(all(test, feature = "torch"))]
+mod tests {
+    use alloc::vec;
+
+    use zten_corpus::other::torch::{call, dict, file, int, numbers, ordered, storage, tensor};
+
+    use super::*;
+    use crate::Archive;
+
+    /// The pickle of a tensor on the storage of two 16-bit integers. `shape` has strides of row-major order.
+    fn of_shape(shape: &[u8], strides: &[u8]) -> Vec<u8> {
+        tensor(storage("ShortStorage", "0", 2), 0, shape, strides)
+    }
+
+    #[test]
+    fn tied_tensors_are_found_between_views_of_other_shapes() {
+        let (one, other) = (|| of_shape(&[2], &[1]), || of_shape(&[1, 2], &[2, 1]));
+        for (tensors, ties) in [
+            (vec![("a", one()), ("b", other()), ("c", one())], true),
+            (vec![("a", one()), ("b", other())], false),
+            (vec![("a", one())], false),
+        ] {
+            let bytes = file(&dict(&tensors), &[&[1, 0, 2, 0]]);
+            let archive = Archive::from_bytes(&bytes).unwrap();
+            assert_eq!(has_ties(archive.manifest()).unwrap(), ties, "{}", tensors.len());
+        }
+    }
+
+    #[test]
+    fn a_negated_view_is_not_tied_to_its_tensor() {
+        let of_floats = |negated: bool| {
+            let floats = storage("FloatStorage", "0", 1);
+            let args = [
+                floats,
+                int(0),
+                numbers(&[1]),
+                numbers(&[1]),
+                b"\x89".to_vec(),
+                ordered(),
+                dict(&[("neg", b"\x88".to_vec())]),
+            ];
+            let count = if negated { 7 } else { 6 };
+            call("torch._utils", "_rebuild_tensor_v2", &args[..count])
+        };
+        for (second, tied) in [(true, false), (false, true)] {
+            let tensors = [("a", of_floats(false)), ("b", of_floats(second))];
+            let bytes = file(&dict(&tensors), &[&1_f32.to_le_bytes()]);
+            let archive = Archive::from_bytes(&bytes).unwrap();
+            let [a, b] = ["a", "b"].map(|name| archive.tensor(name).unwrap());
+            assert_eq!(is_tied(&a, &b), tied);
+        }
+    }
 }

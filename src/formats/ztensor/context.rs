@@ -26,21 +26,22 @@ pub(crate) struct ParseContext<'o> {
     pub(crate) limits: &'o Limits,
     /// The dialect of the manifest. Until the version is read, it is the newest dialect of the container.
     pub(crate) dialect: &'static Dialect,
-    /// The object and component that is being parsed.
+    /// The ordinals of the object and of the component that are being parsed, for errors.
     pub(crate) location: Location,
     pub(crate) index: IndexBuilder,
-    /// The number of objects that the manifest declares, but no more than its bytes have room for.
+    /// The number of objects that the manifest declares, or the number for which its bytes have room if that is smaller.
     pub(crate) expected: u32,
     /// The bytes that are parsed: a manifest, or one object of a manifest.
     bytes: Input<'o>,
     /// The last shape that was parsed: its CBOR bytes, its span in the index, and the product of its dimensions.
     last_shape: (Input<'o>, ShapeSpan, Product),
-    /// The offset before which all blobs must end. `manifest` is the range of the manifest in the file.
+    /// The offset in the file at or before which all blobs of this file must end.
     blobs_end: u64,
     manifest: Range<u64>,
     /// Whether the table of shards has been parsed. It has not if an object is checked before it is written.
     has_table: bool,
-    /// The last item that was checked to be deterministic CBOR as a whole, so that its parts need no check.
+    /// The range of the last CBOR item that was checked to be deterministic as a whole, so that items within it need no
+    /// check.
     proven: Range<BytesLeft>,
 }
 
@@ -72,12 +73,13 @@ impl<'o> ParseContext<'o> {
         }
     }
 
-    /// Sets the range of the manifest in its file. All blobs of the file must end at or before `blobs_end`.
+    /// Sets `manifest`, the range of the manifest in its file, and `blobs_end`, the offset at or before which all blobs of
+    /// the file must end.
     pub(crate) fn in_file(self, manifest: Range<u64>, blobs_end: u64) -> Self {
         Self { manifest, blobs_end, has_table: true, ..self }
     }
 
-    /// Returns the offset in the manifest of the item at `at`.
+    /// Returns the offset from the start of the parsed bytes of the item that begins at `at`.
     #[inline]
     pub(super) fn offset(&self, at: Input<'_>) -> u32 {
         len_u32(self.bytes.len().wrapping_sub(at.len()))
@@ -96,7 +98,7 @@ impl<'o> ParseContext<'o> {
         Span::new(self.offset(at), len_u32(at.len().wrapping_sub(rest.len())))
     }
 
-    /// Returns the span of `text`. `behind` is the position after the text.
+    /// Returns the span of `text` in the parsed bytes. `behind` is the position after the text.
     #[inline]
     pub(super) fn text_span(&self, text: Input<'_>, behind: BytesLeft) -> Span {
         let end = len_u32(self.bytes.len()).wrapping_sub(behind.get());
@@ -104,8 +106,9 @@ impl<'o> ParseContext<'o> {
         Span::new(end.wrapping_sub(length), length)
     }
 
-    /// Reserves room for the components of the `claimed` objects at `at`, at one component each, as most objects have.
-    /// Reserves no more than the bytes that are left can hold, so a short file cannot make the parser allocate.
+    /// Reserves memory for the components of `claimed` objects, which begin at `at`, with one component for each object, as
+    /// most objects have. Never reserves memory for more objects than the bytes after `at` can hold, so a short file that
+    /// claims many objects cannot make the parser allocate much.
     pub(super) fn expect(&mut self, claimed: Option<u32>, at: BytesLeft) -> Checked<()> {
         self.expected = claimed.unwrap_or(0).min(at.get() / OBJECT_BYTES);
         Ok(reserve(&mut self.index.components, self.expected)?)
@@ -131,7 +134,8 @@ impl<'o> ParseContext<'o> {
         Ok(self.index.component(record, details)?)
     }
 
-    /// Returns the offset before which the blobs of `file` must end.
+    /// Returns the offset at or before which the blobs in the file with the ordinal `file` must end. Files other than the
+    /// parsed one are shards.
     #[inline]
     fn blobs_end(&self, file: u32) -> u64 {
         if file == ComponentRecord::FILE_OF_HEADER {
@@ -141,7 +145,8 @@ impl<'o> ParseContext<'o> {
         shard.map_or(u64::MAX, ShardRecord::blobs_end)
     }
 
-    /// Returns `fault`, a fault of the component whose map begins at `map`, at the field that it is about.
+    /// Converts `fault`, an error about a field of the component whose map begins at `map`, to an error with the position of
+    /// that field.
     #[cold]
     #[inline(never)]
     fn fault(&self, map: Input<'_>, fault: ComponentFault) -> Fault {
@@ -163,8 +168,8 @@ impl<'o> ParseContext<'o> {
         Err(ComponentFault { kind, site: Site::Offset, found: extent.offset() })
     }
 
-    /// Returns the ordinal of the shard called `name` in the table of shards: v2 §7.1. `at` is the position of the name,
-    /// for the error.
+    /// Returns the ordinal of the shard called `name` in the table of shards, or 0 if no table has been parsed: v2 §7.1. `at`
+    /// is the position of the name, for the error if the table has no such shard.
     pub(super) fn shard(&self, name: Input<'_>, at: BytesLeft) -> Result<u32, Fault> {
         if !self.has_table {
             return Ok(0);
@@ -174,8 +179,8 @@ impl<'o> ParseContext<'o> {
         found.map(len_u32).map_err(|_| Fault::new(Rule::ShardReference, at))
     }
 
-    /// Checks that the item at `at` is deterministic CBOR, unless it lies in an item that has been checked. `open` levels
-    /// are open around it.
+    /// Checks that the CBOR item at `at` is deterministic, unless the item lies in the last item that was checked as a whole.
+    /// `open` is the number of maps, arrays and tags around the item.
     #[inline(never)]
     pub(super) fn prove(&mut self, at: Input<'_>, open: u8) -> Checked<()> {
         let from = BytesLeft::of(at);
@@ -187,20 +192,20 @@ impl<'o> ParseContext<'o> {
     }
 }
 
-/// The fields of a manifest other than its objects.
+/// The fields of a manifest's root other than the objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ManifestFields {
-    /// The map of the file's attributes.
+    /// The span in the manifest of the CBOR map of the file's attributes; [`Span::NONE`] without attributes.
     pub(crate) attributes: Span,
     pub(crate) version: Option<Version>,
 }
 
 impl ManifestFields {
-    /// The fields of a manifest that has none but its objects (0.1), or that is empty (a data shard).
+    /// The fields for a manifest that has no field but the objects (0.1), or that is empty (a data shard).
     pub(crate) const NONE: Self = Self { attributes: Span::NONE, version: None };
 }
 
-/// A CBOR map or array that is being read. The entries before `input` have been read.
+/// The CBOR map or array of objects of a manifest, while it is being read. `input` begins at the next object.
 pub(super) struct OpenList<'m> {
     pub(super) at: Input<'m>,
     pub(super) input: Input<'m>,
@@ -208,7 +213,8 @@ pub(super) struct OpenList<'m> {
 }
 
 impl<'m> OpenList<'m> {
-    /// Opens the map or array of objects at `at`, whose head has been read.
+    /// Begins to read the map or array of objects at `at`. The head has been read: `input` is the input after it, and
+    /// `entries` the number of objects. Reserves memory for the objects.
     pub(super) fn open(
         cx: &mut ParseContext<'_>,
         at: Input<'m>,
@@ -218,7 +224,7 @@ impl<'m> OpenList<'m> {
         Ok(Self { at, input, entries })
     }
 
-    /// Returns the input after the list. The last entry has been read.
+    /// Returns the input after the map or array. The caller must have read the last object.
     pub(super) fn end(self) -> Checked<Input<'m>> {
         self.entries.end(self.input, self.at, Limit::Keys)
     }
@@ -227,7 +233,7 @@ impl<'m> OpenList<'m> {
 /// A type into which the value of a field is parsed. With `STRICT`, the value must be deterministic CBOR, with the shortest
 /// heads.
 pub(crate) trait FieldType<'m, const STRICT: bool = false>: Sized {
-    /// The initial value of a slot. It is overwritten before it is read.
+    /// The value of a field before it has been parsed. Parsing overwrites it.
     const BLANK: Self;
 
     /// Parses the value at `at`. A value of another type breaks the rule `wrong`.
@@ -245,14 +251,15 @@ impl<'m, const STRICT: bool> FieldType<'m, STRICT> for Text<'m> {
 }
 
 impl Text<'_> {
-    /// Returns an error of `rule` unless `valid` accepts the text, or of `cbor-utf8` if the text is not UTF-8.
+    /// Checks that the text is UTF-8 (rule `cbor-utf8`) and that `valid` returns true for the text (rule `rule`).
     #[cold]
     fn validate(&self, valid: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
         let text = utf8(self.bytes_left, self.bytes)?;
         if valid(text) { Ok(()) } else { Err(Fault::new(rule, self.bytes_left).into()) }
     }
 
-    /// Returns the error of an unknown text: `rule`, or `cbor-utf8` if the text is not UTF-8.
+    /// Returns the error for a text that is none of the expected ones: of `cbor-utf8` if the text is not UTF-8, and otherwise
+    /// of `rule`.
     #[cold]
     pub(super) fn unknown(&self, rule: Rule) -> Fault {
         utf8(self.bytes_left, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.bytes_left))
@@ -269,7 +276,8 @@ impl<'m, const STRICT: bool> FieldType<'m, STRICT> for Uint {
     }
 }
 
-/// A name that the specification does not fix. It has been checked to be UTF-8.
+/// A text in a manifest that the specification leaves open, such as the encoding in 0.1. The text has been checked to be
+/// UTF-8.
 #[derive(Clone, Copy)]
 pub(crate) struct Name<'m>(pub(super) Text<'m>);
 
@@ -283,7 +291,7 @@ impl<'m, const STRICT: bool> FieldType<'m, STRICT> for Name<'m> {
     }
 }
 
-/// The span of a digest whose syntax has been checked: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
+/// The span in the manifest of the text of a digest, whose syntax has been checked: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct DigestText(pub(super) Span);
 
@@ -299,7 +307,7 @@ impl<'m, const STRICT: bool> FieldType<'m, STRICT> for DigestText {
 }
 
 impl DigestText {
-    /// Checks the syntax of a digest. The digits of unknown algorithms are not checked.
+    /// Checks the syntax of the digest `text`, and returns its span. The digits of unknown algorithms are not checked.
     #[inline]
     pub(super) fn of<const STRICT: bool>(cx: &ParseContext<'_>, text: Text<'_>) -> Checked<Self> {
         let known =
@@ -356,11 +364,11 @@ impl<'m, const STRICT: bool> FieldType<'m, STRICT> for ShapeField {
     }
 }
 
-/// The largest number of dimensions of a shape of generation 2: v2 §3.3.
+/// The largest number of dimensions that a shape of generation 2 may have: v2 §3.3.
 const RANK: u32 = 64;
 
-/// Returns the error, at `at`, of a shape of generation 2 with too many dimensions: more than 64 if `rank` says so, and
-/// otherwise more than the limit.
+/// Returns the error for a shape of generation 2 at `at` that has too many dimensions. `rank` is the number of dimensions, if
+/// it is known. If it exceeds 64, the shape breaks a rule of the format; otherwise the shape exceeds the caller's limit.
 #[cold]
 fn too_many(at: BytesLeft, rank: Option<u32>) -> Fault {
     match rank {
@@ -369,7 +377,7 @@ fn too_many(at: BytesLeft, rank: Option<u32>) -> Fault {
     }
 }
 
-/// The span of a map of attributes. The map lies within `OPEN` open levels of CBOR.
+/// The span in the manifest of a CBOR map of attributes. `OPEN` is the number of maps and arrays around this map.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes<const OPEN: u8>(pub(super) Span);
 

@@ -1,4 +1,4 @@
-//! The container: magic, footer, and where the manifest lies.
+//! The container of zTensor files: the magic, the footer, and the range of the manifest in the file.
 //!
 //! ```text
 //! 0.1   ZTEN0001 | blobs at multiples of 64 | manifest | size of the manifest (u64 LE)
@@ -33,7 +33,7 @@ impl Magic {
     const V1: Self = Self(*b"ZTEN1000");
     const V2: Self = Self([0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n']);
 
-    /// Checks that this magic, found at the end of a file of `file_len` bytes, is `wanted`.
+    /// Checks that this magic, which the last 8 bytes of a file of `file_len` bytes hold, is `wanted`.
     fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), BareError> {
         let offset = file_len.saturating_sub(HEADER);
         if self == wanted { Ok(()) } else { Err(BareError::new(Rule::FooterMagic, offset)) }
@@ -60,11 +60,11 @@ struct FooterV2 {
     magic: Magic,
 }
 
-/// The version in footers of generation 2.
+/// The version number that each footer of generation 2 holds.
 const VERSION_V2: u32 = 2;
 
-/// Checks the size of a manifest against the cap of the format and the limit. `at` is the offset of the field with the
-/// size.
+/// Checks that `size`, the size of a manifest in bytes, exceeds neither the maximum of the format (`manifest-cap`) nor the
+/// limit of the caller (`limit-manifest`). `at` is the offset in the file of the field with the size, for errors.
 fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), BareError> {
     if size > format::MANIFEST_CAP {
         return Err(BareError::new(Rule::ManifestCap, at).found(size));
@@ -75,7 +75,7 @@ fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), BareEr
     Ok(())
 }
 
-/// The number of bytes of the header: the magic.
+/// The length in bytes of the header of a zTensor file, which consists of the magic.
 pub(crate) const HEADER: u64 = u64_from_usize(size_of::<Magic>());
 
 /// Parses a record of fixed size at the start of `input`, as a nom parser.
@@ -103,7 +103,7 @@ pub(crate) enum Container {
 }
 
 impl Container {
-    /// Returns the range of the header in a file of `file_len` bytes.
+    /// Returns the range of the header, the first 8 bytes, in a file of `file_len` bytes.
     ///
     /// # Errors
     /// `file-size` if the file is shorter.
@@ -184,18 +184,19 @@ impl Container {
     }
 }
 
-/// The range of the manifest, and the offset before which blobs must end. The manifest is known to lie between header and
-/// footer, and to be within the limits.
+/// What the magic and the footer of a file say: where the manifest lies, and its hash. The range of the manifest has been
+/// checked: it lies between header and footer, and its size does not exceed the limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) container: Container,
     /// The range of the manifest in the file; empty for a data shard.
     pub(crate) manifest: Range<u64>,
-    /// The hash that the manifest must have; `None` in 1.x, which has no hash.
+    /// The XXH3 hash of 64 bits that the manifest must have; `None` in a data shard, which has no manifest, and in 0.1 and
+    /// 1.x, whose footers have no hash.
     hash: Option<u64>,
-    /// The offset before which all blobs must end.
+    /// The offset in the file at or before which all blobs must end.
     pub(crate) blobs_end: u64,
-    /// The reserved field of the footer, which readers ignore.
+    /// The reserved field of the footer of generation 2, which readers ignore; 0 in other generations.
     reserved: u32,
 }
 
@@ -206,7 +207,8 @@ impl Frame {
         footer.saturating_add(self.container.footer_len())
     }
 
-    /// Reads `footer`, the bytes at `range` of a file with this `container`, and finds the manifest.
+    /// Parses `footer`, the bytes in the range `range` of a file with the container `container`, and finds the range of the
+    /// manifest. The footer must end with the file.
     ///
     /// # Errors
     /// `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; in generation 2 also `unsupported-version`,
@@ -239,7 +241,8 @@ impl Frame {
         Ok(Self { container, manifest: start..end, hash: None, blobs_end: start, reserved: 0 })
     }
 
-    /// Reads a footer of generation 2, which begins at the offset `at` of the file: v2 §2.3, §2.4, §7.2.
+    /// Finds the manifest by `footer`, a footer of generation 2 that begins at the offset `at` of the file: v2 §2.3, §2.4,
+    /// §7.2.
     fn from_v2_footer(footer: &FooterV2, at: u64, limits: &Limits) -> Result<Self, BareError> {
         // The size is 8 bytes after the start of the footer, and the version 24 bytes after it.
         let (size_at, version_at) = (at.saturating_add(8), at.saturating_add(24));
@@ -271,7 +274,7 @@ impl Frame {
         })
     }
 
-    /// Checks the hash of `manifest`, if the footer gives one: v2 §2.3.
+    /// Checks that the bytes `manifest` have the hash that the footer gives, if the footer gives a hash: v2 §2.3.
     pub(crate) fn validate_hash(&self, manifest: &[u8]) -> Result<(), BareError> {
         if let Some(hash) = self.hash
             && twox_hash::XxHash3_64::oneshot(manifest) != hash
@@ -301,7 +304,7 @@ impl Frame {
     }
 }
 
-/// The footer of a file that is written. 0.1 is not written.
+/// The bytes of the footer of a file that is being written, in 1.x or 2. Files of 0.1 are not written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Footer {
     bytes: [u8; size_of::<FooterV2>()],

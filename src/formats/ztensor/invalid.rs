@@ -7,7 +7,8 @@ use crate::rules::Rule;
 use super::frame::{Container, Frame};
 use super::{Field, v0_1, v1, v2};
 
-/// Finds the names of the object and the component at `location`. The manifest need only be well-formed up to there.
+/// Finds the name of the object and the role of the component whose ordinals `location` gives, for an error about `manifest`.
+/// The manifest may be malformed after that component. A name that is not found is `None`.
 pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, location: Location) -> Named<'m> {
     let (dialect, names) = match frame.container {
         Container::V0 => (Some(&v0_1::V0_1), entry(manifest, location)),
@@ -31,17 +32,19 @@ pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, location: Location) 
     }
 }
 
-/// The name of an object, and the role of one of its components.
+/// The name of an object, and the role of one of its components if the error is about a component. `None` if no name was
+/// found.
 type Names<'m> = Option<(Input<'m>, Option<Input<'m>>)>;
 
-/// Finds the names in a manifest whose root has the field `objects`, and whose objects have the field `components`.
+/// Finds the name of an object and the role of a component by the ordinals in `location`, in a manifest of 1.x or 2.
+/// `objects` and `components` are the fields that hold the objects and their components.
 fn names([objects, components]: [Field; 2], manifest: Input<'_>, location: Location) -> Names<'_> {
     let (map, name) = nth_key(objects.find(manifest)?, location.object()?)?;
     let role = location.component().and_then(|ordinal| nth_key(components.find(map)?, ordinal));
     Some((name, role.map(|(_, role)| role)))
 }
 
-/// Finds the name of an entry in a manifest of 0.1.
+/// Finds the name of an object by the ordinal in `location`, in a manifest of 0.1. The role of its only component is `data`.
 fn entry(manifest: Input<'_>, location: Location) -> Names<'_> {
     let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED, manifest).ok()?;
     for _ in 0..location.object()? {

@@ -1,4 +1,4 @@
-//! Parsing a manifest into an index.
+//! Parsing the manifest of a zTensor file into an index of its objects, and checking objects before they are written.
 
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, fault};
 use crate::error::{BareError, Location};
@@ -20,7 +20,7 @@ use super::{
 pub(crate) struct ManifestIndex {
     pub(crate) index: Index,
     pub(crate) dialect: &'static Dialect,
-    /// The version that a 1.x file names.
+    /// The field `version` of a 1.x manifest; `None` in other generations.
     pub(crate) version: Option<Version>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn parse(
     let parsed =
         parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found));
     let error = |fault: Fault| {
-        // A place is at most the length of the manifest, so the difference does not saturate.
+        // The number of bytes that are left is at most the length of the manifest, so the difference does not saturate.
         let offset = frame.manifest.end.saturating_sub(fault.bytes_left.get().into());
         BareError::new(fault.kind, offset).found(fault.found)
     };
@@ -107,7 +107,8 @@ impl ObjectChecker {
     }
 }
 
-/// Returns an object together with its components, which are the last components of `cx`.
+/// Returns the object `raw` together with its components, to be checked by the rules of its layout. The components are the
+/// last ones in the index of `cx`.
 #[inline]
 fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &ParsedObject<'_>) -> Candidate<'c> {
     // An object without components breaks the rule on roles of its layout. An error here would take 3 % of opening
@@ -125,7 +126,8 @@ struct Parser<'o> {
 }
 
 impl Parser<'_> {
-    /// Parses all objects, and adds them to the index.
+    /// Parses all objects of the manifest, checks each by the rules of its layout, and adds them to the index. Returns the
+    /// input after the manifest, and the other fields of the root.
     fn pull<'m>(&mut self, mut objects: Objects<'m>) -> Parsed<'m, ManifestFields> {
         let mut last: Option<&[u8]> = None;
         let mut raw = ParsedObject::NONE;
@@ -134,7 +136,7 @@ impl Parser<'_> {
                 self.cx.index.reserve(self.cx.expected)?;
             }
             let facts = &self.cx.dialect.facts.container;
-            // The parser of 2 has already checked that names ascend.
+            // In generation 2 the parser of objects has already checked that the names ascend.
             let ascends =
                 facts.sorted_by_length || last.is_none_or(|last| is_before(last, raw.name));
             last = Some(raw.name);
@@ -169,8 +171,8 @@ impl Parser<'_> {
         checked.map_err(|found| self.fault(raw, found))
     }
 
-    /// Checks the attributes of an object whose layout is a profile, and checks the object's components against the
-    /// attributes.
+    /// Checks the attributes of an object whose layout is a profile, a layout of generation 2 with parameters such as
+    /// `zt.mx/1`. Then checks the components of the object against the attributes.
     #[inline(never)]
     fn check_profile(&mut self, raw: &ParsedObject<'_>) -> Checked<()> {
         if raw.attributes.is_none() {
@@ -181,7 +183,8 @@ impl Parser<'_> {
         candidate(&self.cx, raw).check_profile(&profile).map_err(|found| self.fault(raw, found))
     }
 
-    /// Adds the position in the manifest to `found`, the fault of the object `raw`.
+    /// Converts `found`, an error about a field of the object `raw`, to an error with the position of that field in the
+    /// manifest.
     #[cold]
     #[inline(never)]
     fn fault(&mut self, raw: &ParsedObject<'_>, found: ObjectFault) -> nom::Err<Fault> {
@@ -193,9 +196,9 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the end of `manifest` that begins at the field which breaks the rule of `fault`, so that the error can give
-/// the field's offset. Rules on several objects, such as overlapping blobs, are checked after the manifest has been
-/// parsed; `object` is the object that breaks the rule, where the search begins.
+/// Returns the rest of `manifest` from the field on that breaks the rule of `fault`, so that the error can give the offset of
+/// the field. This is for rules on several objects, such as overlapping blobs, which are checked after the whole manifest has
+/// been parsed. The search begins at `object`, the object that breaks the rule.
 #[cold]
 fn find_field<'m>(
     dialect: &Dialect,

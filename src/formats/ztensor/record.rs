@@ -1,4 +1,4 @@
-//! The fields of objects and components as the parser of a manifest reads them.
+//! The fields of objects and components of a manifest, after they have been parsed and before they are added to the index.
 
 use crate::cbor::{BytesLeft, Input};
 use crate::element::StorageType;
@@ -7,43 +7,45 @@ use crate::index::{
     Product, Role, ShapeSpan, Span,
 };
 
-/// The type of a component's elements, as a manifest spells it.
+/// The parsed type of a component's elements: what the fields `dtype` and `type` of the component mean together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dtype {
     /// The storage type; `None` for an unknown dtype of 0.1.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
-    /// Whether the component has a `type` field that says more than the dtype.
+    /// Whether the component has a field `type` that says more than the dtype.
     pub(crate) has_type: bool,
-    /// The name of an unknown type.
+    /// The span in the manifest of the type's name. It is read only if the type is unknown.
     pub(crate) unknown_name: Span,
 }
 
-/// The fields of a component as a manifest spells them.
+/// The parsed fields of a component. Names of dtypes, roles and encodings have been converted to values; spans of the
+/// manifest hold the names that are unknown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParsedComponent {
     /// The offset of the component's role in the manifest. In 0.1, the offset of the object's map.
     pub(crate) source_offset: u32,
-    /// The role, or `None` if no layout defines it. `role_name` is then the name of the role.
+    /// The role of the component in its object; `None` if no layout defines a role of this name. `role_name` is then the span
+    /// of the name.
     pub(crate) role: Option<Role>,
     pub(crate) role_name: Span,
     pub(crate) dtype: Dtype,
-    /// The offset and the length of the blob in bytes.
+    /// The offset of the blob in its file, and the length of the blob, both in bytes.
     pub(crate) blob: [u64; 2],
     pub(crate) decoded: Option<u64>,
     pub(crate) encoding: Encoding,
-    /// The name of an unknown encoding.
+    /// The span in the manifest of the encoding's name. It is read only if the encoding is unknown.
     pub(crate) encoding_name: Span,
     /// The span in the manifest of the digest's text; [`Span::NONE`] if the component has no digest.
     pub(crate) digest: Span,
     /// Whether a field of the component declares that the elements are big-endian.
     pub(crate) is_big: bool,
-    /// The ordinal of the file that holds the blob.
+    /// The ordinal of the shard that holds the blob, or [`ComponentRecord::FILE_OF_HEADER`] for the file of the manifest.
     pub(crate) file: u32,
 }
 
 impl ParsedComponent {
-    /// Returns the record of the component, and its [`Details`] if the component has any.
+    /// Returns the index record of the component, and its [`Details`], which only components with an unknown name have.
     #[inline(always)]
     pub(crate) fn record(&self) -> (ComponentRecord, Option<Details>) {
         let Self { dtype, blob: [offset, length], .. } = self;
@@ -82,29 +84,30 @@ impl ParsedComponent {
     }
 }
 
-/// The fields of an object as a manifest spells them. The components of the object are the last components that were
-/// parsed.
+/// The parsed fields of an object. The name of the layout has been converted to a value. The components of the object are the
+/// last components in the index, from `first` on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParsedObject<'m> {
     pub(crate) name: Input<'m>,
     pub(crate) name_span: Span,
     /// The offset of the object's name in the manifest. In 0.1, the offset of the object's map.
     pub(crate) source_offset: u32,
-    /// The bytes of the manifest from the start of the object's map on.
+    /// The rest of the manifest from the start of the object's map on.
     pub(crate) map: Input<'m>,
     pub(crate) shape: ShapeSpan,
     pub(crate) product: Product,
     pub(crate) layout: Layout,
-    /// The name of the layout in the file, if the layout is unknown or holds GGUF blocks; otherwise missing.
+    /// The span in the manifest of the layout's name, if the layout is unknown or holds GGUF blocks; otherwise
+    /// [`Span::NONE`].
     pub(crate) layout_name: Span,
     /// The ordinal of the object's first component among all components.
     pub(crate) first: u32,
-    /// The map of attributes in the manifest; missing if the object has no attributes.
+    /// The span in the manifest of the CBOR map of the object's attributes; [`Span::NONE`] if the object has no attributes.
     pub(crate) attributes: Span,
 }
 
 impl ParsedObject<'_> {
-    /// An object of which nothing has been parsed.
+    /// The initial value of an object's record, before any field has been parsed.
     pub(crate) const NONE: Self = Self {
         name: &[],
         name_span: Span::NONE,

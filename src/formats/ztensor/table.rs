@@ -1,4 +1,4 @@
-//! The tables that declare the records of manifests, and the macro that turns a table into a parser.
+//! The macro `table!`, which turns a table of the fields of a CBOR map in a manifest into a type and its parser.
 
 /// Declares a record of the manifest as a table of fields, and generates the types and functions that read it.
 ///
@@ -29,7 +29,7 @@ macro_rules! table {
             keys: $crate::cbor::Keys<$m>,
             /// Whether the map needs no check of its form, because any form is allowed or the form has been checked.
             proven: bool,
-            /// The fields that have been read, as a bit set, and in `null` those of them whose value was null.
+            /// The set of fields that have been read, with one bit for each field.
             seen: u32,
             null: u32,
             $( $slot: $type, )+
@@ -43,7 +43,7 @@ macro_rules! table {
         }
 
         impl $key_name {
-            /// All fields in the order of the table. Readers expect this order, in which they need no search.
+            /// All fields in the order of the table. Readers are fastest if a map has its fields in this order.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             pub(crate) const TABLE_ORDER: &'static [Self] = &[ $( Self::$slot, )+ ];
 
@@ -51,7 +51,7 @@ macro_rules! table {
                 match self { $( Self::$slot => $key, )+ }
             }
 
-            /// Returns the key as a `Field`, which finds the key in a map.
+            /// Returns the `Field` with this key, which can find the value of the key in a map.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are looked up again")]
             pub(crate) const fn field(self) -> $crate::formats::ztensor::Field {
                 $crate::formats::ztensor::Field(self.as_str())
@@ -64,7 +64,7 @@ macro_rules! table {
                 None
             }
 
-            /// Returns the key's bit in a set of fields.
+            /// Returns the bit of this field in the sets `seen` and `null` of a reader.
             #[expect(clippy::as_conversions, reason = "a field's number is its place in the table")]
             const fn bit(self) -> u32 {
                 1_u32.wrapping_shl(self as u32)
@@ -106,7 +106,7 @@ macro_rules! table {
 
             #[allow(dead_code, clippy::allow_attributes, reason = "the root alone is opened and finished by itself")]
             impl<$m> $reader<$m> {
-                /// Begins to read the map at `at`.
+                /// Reads the head of the map at `at`, and returns a reader of its fields.
                 #[inline]
                 pub(crate) fn open(cx: &ParseContext<'_>, at: Input<$m>) -> Checked<Self> {
                     let (input, entries) =
@@ -187,7 +187,7 @@ macro_rules! table {
                     None
                 }
 
-                /// Parses the value of `field`, which is at `value`, into its slot.
+                /// Parses the value of `field`, which begins at `value`, and stores it in the reader.
                 pub(crate) fn read_field(
                     &mut self,
                     cx: &mut ParseContext<'_>,
@@ -210,12 +210,12 @@ macro_rules! table {
                     Ok(())
                 }
 
-                /// Returns whether the field has been read.
+                /// Returns whether `field` has been read.
                 pub(crate) fn has(&self, field: Field) -> bool {
                     self.seen & field.bit() != 0
                 }
 
-                /// Returns the input after the map, and the record. All fields have been read.
+                /// Ends the map after all of its fields have been read. Returns the input after the map, and the record.
                 ///
                 /// # Errors
                 /// A required field is missing, or a key is a duplicate.
@@ -235,7 +235,7 @@ macro_rules! table {
                     Ok((rest, record))
                 }
 
-                /// Reads the rest of the map, with fields in any order and unknown fields.
+                /// Reads the fields of the map that have not been read, in any order, and skips unknown fields.
                 #[inline(never)]
                 fn read_all(mut self, cx: &mut ParseContext<'_>) -> Checked<Self> {
                     while let Some((field, value)) = self.next_field(cx)? {
@@ -325,7 +325,7 @@ macro_rules! table {
     };
 }
 
-/// Returns whether `keys` are in the order of deterministic CBOR.
+/// Returns whether `keys` are in strictly ascending order, as deterministic CBOR sorts the keys of a map.
 pub(super) const fn ascend(mut keys: &[&str]) -> bool {
     while let [one, after @ ..] = keys {
         if let [next, ..] = after

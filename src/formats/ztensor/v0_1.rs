@@ -1,4 +1,5 @@
-//! `ZTEN0001`: v0.1 §4 and §5. The field `layout` is described in the readme of the 0.1 crate only.
+//! The manifest of generation 0.1, of files with the magic `ZTEN0001`: v0.1 §4 and §5. The field `layout` is described in the
+//! readme of the 0.1 crate only.
 
 use super::context::{DigestText, FieldType, Name, ParseContext, ShapeField};
 use super::record::{Dtype, ParsedComponent, ParsedObject, Text, Uint};
@@ -124,7 +125,8 @@ impl Entry<'_> {
         })
     }
 
-    /// Returns the layout, and its name if the layout is unknown.
+    /// Returns the layout of the tensor (dense if the field `layout` is absent), and the span of its name if the layout is
+    /// unknown.
     fn layout(&self, cx: &ParseContext<'_>) -> (Layout, Span) {
         match self.layout.map(|Name(text)| text) {
             None | Some(Text { bytes: b"dense", .. }) => (Layout::Dense, Span::NONE),
@@ -133,7 +135,7 @@ impl Entry<'_> {
     }
 }
 
-/// The value of `data_endianness`: v0.1 §4.
+/// The value of the field `data_endianness`, the byte order of the elements: v0.1 §4.
 #[derive(Clone, Copy)]
 pub(crate) enum Endianness {
     Little,

@@ -1,4 +1,5 @@
-//! `ZTEN1000`: v1.1 II, v1.2 §1. Generations 1.1 and 1.2 share one schema. The minor version decides three things only: the
+//! The manifest of generations 1.1 and 1.2, of files with the magic `ZTEN1000`: v1.1 II, v1.2 §1. Both share one schema.
+//! The minor version decides three things only: the
 //! set of dtypes, whether a zstd component needs `uncompressed_length`, and which types indices may have.
 
 use super::context::{
@@ -34,7 +35,8 @@ table! {
 }
 
 table! {
-    /// One object: v1.1 II.2, v1.2 §1. `format` is the layout, and `components` maps a role to each component.
+    /// One object: v1.1 II.2, v1.2 §1. `format` is the layout, and `components` maps the role of each component to the
+    /// component.
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           field      type           presence                           else (another type)
     "shape"      => shape:      ShapeField,    required(Rule::ShapeMissing),      else Rule::ShapeType;
@@ -105,7 +107,7 @@ pub(super) const FORMAT: FormatFacts = FormatFacts {
     container: FACTS,
 };
 
-/// How files of 1.2 are written.
+/// The facts that a writer needs about generation 1.2.
 static WRITING: Writing = Writing {
     generation: Generation::V1_2,
     container: Container::V1,
@@ -119,7 +121,7 @@ static WRITING: Writing = Writing {
     format_name: |format| FORMATS.contains(&format).then(|| format.name()),
 };
 
-/// The facts about 1.1: v1.1 II.3, II.4, III.2.
+/// The facts in which generation 1.1 differs from 1.2: v1.1 II.3, II.4, III.2.
 static V1_1: Dialect = Dialect {
     facts: FormatFacts {
         generation: Some(Generation::V1_1),
@@ -132,9 +134,9 @@ static V1_1: Dialect = Dialect {
 };
 
 impl<'m> Objects<'m> {
-    /// Reads the fields of the root up to the objects, or those after the objects if `behind` is the input there. If the
-    /// version comes after the objects, all fields of the root are read first, because the version decides how objects are
-    /// parsed.
+    /// Reads fields of the root up to the field `objects`, or to the end of the root. `behind` is the input after the objects
+    /// if they have been read. If the field `version` comes after `objects`, all other fields of the root are read before the
+    /// objects, because the version decides how objects are parsed.
     pub(super) fn read_root_v1(
         &mut self,
         cx: &mut ParseContext<'_>,
@@ -253,7 +255,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     Ok(rest)
 }
 
-/// The map of an object's components. Parsing the map adds each component to the index.
+/// The value of the field `components`. It holds nothing, because parsing adds each component to the index.
 pub(crate) struct Components;
 
 impl<'m> FieldType<'m> for Components {
@@ -283,7 +285,8 @@ impl<'m> FieldType<'m> for Components {
     }
 }
 
-/// Reads the role at `at`. Returns the input after it, its bytes, and the role if it is a known one.
+/// Parses the name of a role at `at`, and checks that an unknown name is UTF-8. Returns the input after the name, the name,
+/// and the role if it is known.
 #[inline(never)]
 fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     let (rest, name) = key(at)?;
@@ -339,7 +342,7 @@ impl Component<'_> {
     }
 }
 
-/// The value of `dtype`, one of a closed set, which is larger in 1.1 than in 1.2: v1.1 II.4, v1.2 §2.
+/// The value of the field `dtype`, whose names are a closed set, which is larger in 1.1 than in 1.2: v1.1 II.4, v1.2 §2.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
     meaning: Meaning,
@@ -348,7 +351,7 @@ pub(crate) struct DtypeName {
 /// The meaning of a dtype: its storage type, and its logical type if it is one of the dtypes that only 1.1 has.
 type Meaning = (StorageType, Option<LogicalType>);
 
-/// Returns the meaning of the dtype `name`, or `None` if no 1.x has such a dtype.
+/// Returns the meaning of the dtype `name`; `None` if neither 1.1 nor 1.2 has a dtype of this name.
 fn meaning(name: &[u8]) -> Option<Meaning> {
     let old =
         || LogicalType::from_dtype_v1_1(name).map(|logical| (logical.storage(), Some(logical)));
@@ -371,7 +374,8 @@ impl<'m> FieldType<'m> for DtypeName {
 }
 
 impl DtypeName {
-    /// Parses a dtype that the fast path does not take: a dtype of 1.1 only, a text with a longer head, or an unknown name.
+    /// Parses a dtype that [`parse`](FieldType::parse) does not recognize at once: a dtype that only 1.1 has, a text whose
+    /// CBOR head is longer than needed, or an unknown name, which is an error.
     #[cold]
     #[inline(never)]
     fn any<'m>(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -384,7 +388,8 @@ impl DtypeName {
         }
     }
 
-    /// Checks that the `type` does not contradict the logical type of a 1.1 dtype: v1.2 §2.
+    /// Checks that the field `type` does not contradict this dtype, if it is one of the dtypes of 1.1 that imply a logical
+    /// type: v1.2 §2.
     #[inline]
     fn check(self, logical_type: Option<TypeName>) -> Result<(), Fault> {
         match (self.meaning, logical_type) {
@@ -415,13 +420,13 @@ impl DtypeName {
     }
 }
 
-/// The value of `type`, an open set: v1.2 §2.
+/// The value of the field `type`, a logical type. The set of names is open, so unknown names are accepted: v1.2 §2.
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
     bytes_left: BytesLeft,
     name: Span,
     logical: Option<LogicalType>,
-    /// The meaning that the same name has as a dtype.
+    /// The meaning that the name would have as the value of `dtype`; `None` if it would have none.
     as_dtype: Option<Meaning>,
 }
 
@@ -459,6 +464,6 @@ impl Layout {
     }
 }
 
-/// The layouts that 1.x defines.
+/// The layouts that the specifications of 1.x define, as values of the field `format`.
 pub(crate) const FORMATS: [Layout; 4] =
     [Layout::Dense, Layout::SparseCsr, Layout::SparseCoo, Layout::QuantizedGroup];

@@ -1,4 +1,5 @@
-//! Generation 2: v2 §3. The manifest is deterministic CBOR. Records that consist of known fields are checked for this form
+//! The manifest of generation 2: v2 §3. It is deterministic CBOR. Records that consist of known fields are checked for this
+//! form
 //! while they are parsed. A record with an unknown field is first checked as a whole by the walker.
 
 mod content;
@@ -44,7 +45,7 @@ table! {
 }
 
 table! {
-    /// One object: v2 §3.3. `parts` maps a role to each component.
+    /// One object: v2 §3.3. `parts` maps the role of each component to the component.
     Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
     // key           field      type        presence                           else (another type)
     "parts"      => parts:      ComponentsMap,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
@@ -109,7 +110,7 @@ pub(crate) static V2: Dialect = Dialect {
     ..V1_2
 };
 
-/// How files of generation 2 are written.
+/// The facts that a writer needs about generation 2.
 static WRITING: Writing = Writing {
     generation: Generation::V2,
     container: Container::V2,
@@ -126,7 +127,8 @@ static WRITING: Writing = Writing {
     },
 };
 
-/// Returns the name of `layout` in generation 2. Unknown layouts and GGUF blocks have no fixed name.
+/// Returns the name of `layout` in generation 2. For unknown layouts and for GGUF blocks, which have no fixed name, the
+/// result is a general name that files do not use.
 fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::SparseCsr => "zt.sparse_csr/1",
@@ -136,7 +138,8 @@ fn layout_name(layout: Layout) -> &'static str {
 }
 
 impl<'m> Objects<'m> {
-    /// Reads the fields of the root up to the objects, or those after the objects.
+    /// Reads fields of the root up to the field `objects`, or to the end of the root. `behind` is the input after the objects
+    /// if they have been read.
     pub(super) fn read_root_v2(
         &mut self,
         cx: &mut ParseContext<'_>,
@@ -175,7 +178,8 @@ impl<'m> FieldType<'m, true> for PulledObjects {
     }
 }
 
-/// Reads the name at `at`, which must be greater than the name before, `last`. Returns the input after it, and the name.
+/// Parses the name of an object or the role of a component at `at`. The name must come after the previous name, `last`, in
+/// the order of deterministic CBOR, and replaces it there. Returns the input after the name, and the name.
 #[inline(always)]
 fn name<'m>(last: &mut Input<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
     let (value, name) = read_text::<true>(Rule::KeyType, at)?;
@@ -220,7 +224,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     Ok(rest)
 }
 
-/// The map of an object's components. Parsing the map adds each component to the index.
+/// The value of the field `parts`. It holds nothing, because parsing adds each component to the index.
 pub(crate) struct ComponentsMap;
 
 impl<'m> FieldType<'m, true> for ComponentsMap {
@@ -268,7 +272,8 @@ fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> C
 }
 
 impl Part<'_> {
-    /// Checks the fields that depend on each other. `map` is the position of the component's map, for errors.
+    /// Checks the fields of the component that depend on each other. `map` is the position of the component's map, for
+    /// errors.
     #[inline]
     fn check(&self, map: BytesLeft) -> Result<(), Fault> {
         match (&self.encoding, self.decoded_length) {

@@ -116,8 +116,7 @@ fn every_file_of_a_cloned_model_repository_is_answered() {
     });
     each_way(&["-r", name], |output| {
         let (_, out, errors) = ended(output);
-        let counted =
-            "13 files without tensors: 1 elf, 1 empty, 1 image, 2 json, 3 os-metadata, 2 python, 3 text\n";
+        let counted = "13 files without tensors: 1 elf, 1 empty, 1 image, 2 json, 3 os-metadata, 2 python, 3 text\n";
         assert!(out.ends_with(counted), "{out}");
         assert!(
             out.contains("modeling.py: Python source, which holds no tensors, 1 note\n  note: "),

@@ -5,8 +5,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use super::{BlockBytes, Half, join, scale, unpack};
 
-/// The codebooks of the types from `IQ1_S` to `IQ3_S`, one after the other. Each element takes two or three bits, the
-/// lowest bits first, and is an index into the values that [`codebook`] gets.
+/// The packed codebooks of the types from `IQ1_S` to `IQ3_S`, one after the other. Each element of a codebook takes two or
+/// three bits, from the lowest bits of a byte on. These bits are an index into the list `values` that [`codebook`] gets.
 static PACKED: [u8; 8832] = *include_bytes!("codebooks.bin");
 
 static IQ2_XXS: [[i8; 8]; 256] = codebook(0, &[8, 25, 43]);
@@ -16,7 +16,7 @@ static IQ1: [[i8; 8]; 2048] = codebook(3584, &[-1, 0, 1]);
 static IQ3_XXS: [[i8; 4]; 256] = codebook(7680, &[4, 12, 20, 28, 36, 44, 52, 62]);
 static IQ3_S: [[i8; 4]; 512] = codebook(8064, &[1, 3, 5, 7, 9, 11, 13, 15]);
 
-/// Twice the values of `f4_e2m1`. The negative zero is replaced by zero, as in ggml.
+/// The values of the 16 codes of `f4_e2m1`, doubled. The negative zero is replaced by zero, as in ggml.
 static E2M1: [f32; 16] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0];
 
@@ -28,8 +28,9 @@ static IQ4: [f32; 16] = [
 /// The amount that is added to each element of `IQ1_S` and `IQ1_M`, or subtracted from it.
 const DELTA: f32 = 0.125;
 
-/// Unpacks the codebook of `N` rows of `W` elements that begins at the offset `start` of [`PACKED`]. `values` are the
-/// values that the packed indices stand for: three (two bits each) or eight (three bits each).
+/// Unpacks the codebook of `N` rows of `W` elements that begins at the byte `start` of [`PACKED`]. `values` are the values
+/// that the packed indices select: a list of three values has indices of two bits, and a list of eight values has indices of
+/// three bits.
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -60,8 +61,8 @@ fn look_up<T: Copy, const N: usize>(table: &[T; N], number: u16) -> T {
     table[usize::from(number) & const { N - 1 }]
 }
 
-/// Computes elements: the entry of `table` at each of `numbers`, times the scale of its group. Each scale belongs to `N /
-/// S` successive elements.
+/// Computes each element of `out`: the entry of `table` at the index that `numbers` holds for the element, times the scale of
+/// the element's group. Each scale of `scales` belongs to a group of `N / S` successive elements.
 fn scale_values<const N: usize, const S: usize>(
     out: &mut [f32; N],
     table: &[f32; 16],
@@ -78,7 +79,7 @@ fn scale_values<const N: usize, const S: usize>(
     }
 }
 
-/// Looks up each of `numbers` in a codebook, and returns the rows one after the other.
+/// Returns the rows of the codebook `table` that have the indices `numbers`, one after the other.
 fn rows<const W: usize, const N: usize>(
     table: &[[i8; W]; N],
     numbers: impl IntoIterator<Item = u16>,
@@ -90,13 +91,14 @@ fn rows<const W: usize, const N: usize>(
     out
 }
 
-/// Combines each byte of `low`, the low eight bits of a number, with the byte at the same index of `high`, the bits above
-/// them.
+/// Returns 16-bit numbers. The byte of `low` at an index is the low eight bits of a number, and the byte of `high` at the
+/// same index the high eight bits.
 fn widen<'b>(low: &'b [u8], high: &'b [u8]) -> impl Iterator<Item = u16> + 'b {
     low.iter().zip(high).map(|(low, high)| u16::from_le_bytes([*low, *high]))
 }
 
-/// Negates the elements whose bit in `signs` is set: bit `i` of byte `j` belongs to element `8 * j + i`.
+/// Returns `elements` with those elements negated whose bit in `signs` is set. Bit `i` of byte `j` belongs to element `8 * j
+/// + i`.
 fn negate(mut elements: [i8; 256], signs: &[u8; 32]) -> [i8; 256] {
     const BITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
     for (elements, signs) in elements.as_chunks_mut::<8>().0.iter_mut().zip(signs) {
@@ -107,15 +109,15 @@ fn negate(mut elements: [i8; 256], signs: &[u8; 32]) -> [i8; 256] {
     elements
 }
 
-/// Adds the sign of an eighth element to the seven signs in `signs`. It is not stored: the number of minus signs among
-/// eight elements is always even.
+/// Returns the seven signs in the low bits of `signs`, and in the highest bit the sign of the eighth element. The eighth sign
+/// is not stored, because the number of minus signs among eight elements is always even.
 fn add_eighth(signs: u8) -> u8 {
     let seven = signs & 0x7f;
     if seven.count_ones().is_multiple_of(2) { seven } else { seven | 0x80 }
 }
 
-/// Unpacks the signs of eight groups of 32 elements. A group has four times seven signs in its low 28 bits, and the eighth
-/// signs follow from them.
+/// Unpacks the signs of eight groups of 32 elements. The low 28 bits of a group hold seven signs for each eight elements;
+/// [`add_eighth`] computes the eighth.
 fn signs_of_groups(groups: [u32; 8]) -> [u8; 32] {
     let mut out = [0; 32];
     for (out, group) in out.as_chunks_mut().0.iter_mut().zip(groups) {
@@ -127,7 +129,8 @@ fn signs_of_groups(groups: [u32; 8]) -> [u8; 32] {
     out
 }
 
-/// Computes the scale of a group from the four bits above its 28 signs, and the scale of the block.
+/// Computes the scale of a group of elements: the number in the four highest bits of `signs`, plus 0.5, times `scale`, the
+/// scale of the block, and `factor`.
 fn scale_above_signs(signs: u32, scale: f32, factor: f32) -> f32 {
     let [.., high] = signs.to_le_bytes();
     scale * (0.5 + f32::from(high.wrapping_shr(4))) * factor
@@ -258,8 +261,8 @@ fn threes<const N: usize, const M: usize>(packed: [U16; N]) -> [u8; M] {
     out
 }
 
-/// Computes the scale of a group from the scale of the block and `factor`, and returns it with the amount to add to each
-/// element of the group.
+/// Returns the scale of a group, `scale` (the scale of the block) times `2 * factor + 1`, and the amount to add to each
+/// element of the group before scaling: [`DELTA`], or `-DELTA` if `is_negative`.
 fn scale_and_delta(scale: f32, factor: u8, is_negative: bool) -> (f32, f32) {
     (scale * (2.0 * f32::from(factor) + 1.0), if is_negative { -DELTA } else { DELTA })
 }
@@ -269,8 +272,8 @@ fn scale_and_delta(scale: f32, factor: u8, is_negative: bool) -> (f32, f32) {
 pub(crate) struct Iq1S {
     scale: Half,
     low: [u8; 32],
-    /// For each 32 elements, from the lowest bits on: three high bits of each of four numbers, three bits of the scale, and
-    /// the sign of [`DELTA`].
+    /// For each 32 elements, from the lowest bit on: the three high bits of each of four codebook indices, three bits of the
+    /// scale, and one bit that is set if [`DELTA`] is subtracted.
     groups: [U16; 8],
 }
 
@@ -290,10 +293,11 @@ impl BlockBytes<256> for Iq1S {
 #[repr(C)]
 pub(crate) struct Iq1M {
     low: [u8; 32],
-    /// For each number four bits: its three high bits, and the sign of [`DELTA`] for its eight elements.
+    /// For each codebook index four bits: the three high bits of the index, and a bit that is set if [`DELTA`] is subtracted
+    /// from the eight elements of the index.
     high: [u8; 16],
-    /// Each value has four factors of three bits, for 16 elements each, and in its four highest bits a quarter of the bits
-    /// of the block's scale.
+    /// Each of the four numbers holds four factors of three bits, each for 16 elements, and in its four highest bits four of
+    /// the 16 bits of the block's scale.
     scales: [U16; 4],
 }
 

@@ -9,7 +9,8 @@ use super::{BlockBytes, Half, join, scale, unpack};
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Q2K {
-    /// For each group, the scale in the low four bits, and the minimum in the high four bits.
+    /// For each group of 16 elements one byte, with the scale of the group in the low four bits, and the minimum in the high
+    /// four bits.
     groups: [u8; 16],
     numbers: [u8; 64],
     scale: Half,
@@ -48,21 +49,23 @@ impl BlockBytes<256> for Q3K {
     }
 }
 
-/// The scales and minima of eight groups, of 6 bits each.
+/// The scales and minima of eight groups of elements, each a number of 6 bits.
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Groups {
     /// The scales of the first four groups in the low six bits, and the two highest bits of the last four scales above
     /// them.
     scales: [u8; 4],
-    /// The minima, packed like the scales.
+    /// The minima of all groups, packed as `scales` is.
     minima: [u8; 4],
-    /// The low four bits of the last four scales, and above them the low four bits of the last four minima.
+    /// One byte for each of the last four groups: the low four bits of its scale, and above these the low four bits of its
+    /// minimum.
     last: [u8; 4],
 }
 
 impl Groups {
-    /// Returns the scale and the minimum of each group. `scale` and `minimum` are those of the block.
+    /// Returns the scale and the minimum of each group as floats: the numbers of the group, times `scale` and `minimum`, the
+    /// two factors of the block.
     fn values(&self, scale: Half, minimum: Half) -> [(f32, f32); 8] {
         let (scale, minimum) = (scale.value(), minimum.value());
         let packed = self.scales.iter().zip(&self.minima);

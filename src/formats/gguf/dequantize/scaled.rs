@@ -1,4 +1,4 @@
-//! Dequantizing the types whose blocks have one scale.
+//! Dequantizing the ggml types whose blocks have one scale for all elements, such as `Q4_0` and `Q8_0`.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 

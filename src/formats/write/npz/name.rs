@@ -1,12 +1,13 @@
-//! The names that members may have. Every reader understands them as the same array, and unpacking the archive creates no file
-//! outside of the target folder.
+//! Checking the names of arrays for an `.npz` archive. Every reader finds the array by a valid name, and unpacking an archive
+//! with valid names creates no file outside of the target folder.
 
-/// The suffix that the name of a member has and the name of its array lacks.
+/// The suffix that is appended to the name of an array to make the name of its member in an `.npz` archive.
 pub(super) const SUFFIX: &str = ".npy";
-/// The largest length of the name of a member in bytes.
+/// The largest length in bytes of the name of a member, which a zip archive stores in 16 bits.
 const LONGEST: usize = 0xffff;
 
-/// Checks that an array called `name` can be a member. The error says why not.
+/// Checks that an array called `name` can be a member of an `.npz` archive. The error is a sentence with the reason why it
+/// cannot.
 pub(super) fn validate(name: &str) -> Result<(), &'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let mut steps = name.split('/');

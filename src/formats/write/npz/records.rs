@@ -16,20 +16,20 @@ const LOCATOR: u32 = 0x0706_4b50;
 const VERSION: u16 = 20;
 /// The version of zip that a member with 64-bit fields needs: 4.5.
 const VERSION64: u16 = 45;
-/// The flag for a name in UTF-8.
+/// The bit of the general purpose flags of a zip member that says that its name is UTF-8.
 const UTF8: u16 = 1 << 11;
 /// The 1st of January 1980, the first date that zip can express.
 const DATE: u16 = 1 << 5 | 1;
-/// The id of the extra field with 64-bit numbers.
+/// The id of the zip64 extra field, which holds 64-bit numbers.
 const EXTRA64: u16 = 1;
 /// The number of bytes that follow the length field of the zip64 end record.
 const BEHIND: u64 = 44;
-/// The offset of the checksum in the local header of a member.
+/// The offset in bytes of the checksum in the local header of a member.
 pub(super) const CHECKSUM: u64 = 14;
 
 /// The local header and the directory entry of an array that an `.npz` archive stores without compression.
 pub(super) struct MemberRecords<'n> {
-    /// The name of the array in the member.
+    /// The name of the array, without the suffix `.npy` of the member.
     pub(super) name: &'n str,
     pub(super) member: Member,
 }
@@ -58,12 +58,12 @@ impl MemberRecords<'_> {
         small(self.member.size, &mut large);
         let start = small(self.member.start, &mut large);
         let mut out = DIRECTORY.to_le_bytes().to_vec();
-        // The version of the writer, and the version that a reader needs.
+        // The first version is that of the writer, the second the version that a reader needs.
         out.extend(version(&large).to_le_bytes());
         out.extend(version(&large).to_le_bytes());
         self.common(&mut out, size);
         self.extra(&mut out, &large);
-        // The length of the comment, the number of the disk, and the internal and external attributes.
+        // These ten zeros are the length of the comment, the number of the disk, and the internal and external attributes.
         out.extend([0; 10]);
         out.extend(start.to_le_bytes());
         out.extend(self.name.bytes());
@@ -72,7 +72,8 @@ impl MemberRecords<'_> {
         out
     }
 
-    /// Appends the flags, the method (stored), the time and date, the checksum and both sizes.
+    /// Appends the fields that a local header and a directory entry have in common: the flags, the method (stored), the time
+    /// and date, the checksum, and `size` for both sizes.
     fn common(&self, out: &mut Vec<u8>, size: u32) {
         let flags = if self.name.is_ascii() { 0 } else { UTF8 };
         out.extend(flags.to_le_bytes());
@@ -83,8 +84,8 @@ impl MemberRecords<'_> {
         out.extend(size.to_le_bytes());
     }
 
-    /// Appends the two length fields: those of the name and of the zip64 extra field with the numbers `large`. The name
-    /// has been validated.
+    /// Appends two fields: the length of the name, and the length of the zip64 extra field that holds the numbers `large`.
+    /// The length of the name has been validated.
     fn extra(&self, out: &mut Vec<u8>, large: &[u64]) {
         let name = self.name.len().saturating_add(SUFFIX.len());
         out.extend(short(name).to_le_bytes());
@@ -97,7 +98,7 @@ fn version(large: &[u64]) -> u16 {
     if large.is_empty() { VERSION } else { VERSION64 }
 }
 
-/// Returns the extra field with the 64-bit numbers `large`, or no bytes if there are no such numbers.
+/// Returns the zip64 extra field with the numbers `large`; no bytes if `large` is empty.
 fn field(large: &[u64]) -> Vec<u8> {
     if large.is_empty() {
         return Vec::new();
@@ -120,7 +121,7 @@ fn small(number: u64, large: &mut Vec<u64>) -> u32 {
     }
 }
 
-/// Converts a length to 16 bits. The length has been validated.
+/// Converts `length` to 16 bits. The caller has checked that the length fits.
 fn short(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }
@@ -137,7 +138,7 @@ pub(super) fn end(members: u64, directory: Range<u64>) -> Vec<u8> {
         out.extend(BEHIND.to_le_bytes());
         out.extend(VERSION64.to_le_bytes());
         out.extend(VERSION64.to_le_bytes());
-        // The number of this disk, and of the disk where the directory begins.
+        // These eight zeros are the number of this disk, and the number of the disk on which the directory begins.
         out.extend([0; 8]);
         for number in [members, members, length, directory.start] {
             out.extend(number.to_le_bytes());
@@ -153,7 +154,7 @@ pub(super) fn end(members: u64, directory: Range<u64>) -> Vec<u8> {
     out.extend(few.to_le_bytes());
     out.extend(few.to_le_bytes());
     out.extend(sizes.into_iter().flat_map(u32::to_le_bytes));
-    // The length of the comment.
+    // These two zeros are the length of the comment.
     out.extend([0; 2]);
     out
 }

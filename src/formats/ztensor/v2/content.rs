@@ -11,22 +11,23 @@ use crate::rules::Rule;
 /// the map of objects.
 const BEGIN: &[u8] = b"\x82\x6czt.content/1";
 
-/// Passes the byte stream of `manifest` to `feed`, in pieces. The manifest has been validated, and each of its components
-/// has a digest.
+/// Passes the byte stream over which the content digest is computed to `feed`, in pieces. `manifest` has been validated, and
+/// each of its components has a digest.
 ///
 /// # Errors
-/// An internal error, if the manifest is not the validated one.
+/// An internal error, if `manifest` has not been validated.
 pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) -> Checked<()> {
     feed(BEGIN);
     write_entries(value(manifest, RootKey::objects.field())?, &mut feed, object)
 }
 
-/// Returns the input at the value of `field`, which the validated `map` must have.
+/// Returns the input at the value of `field` in the validated `map`. A missing field is an internal error.
 fn value(map: Input<'_>, field: Field) -> Checked<Input<'_>> {
     field.find(map).ok_or_else(|| Fault::internal(map).into())
 }
 
-/// Feeds the head and the keys of `map`. After each key, `write` gets the input at the value, and feeds it.
+/// Passes the head and the keys of `map` to `feed`. After each key, `write` gets the input at the value, and passes the bytes
+/// for the value to `feed`.
 fn write_entries<F: FnMut(&[u8])>(
     map: Input<'_>,
     feed: &mut F,
@@ -70,7 +71,8 @@ fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     Ok(())
 }
 
-/// Passes `key` as CBOR, and then the value at `at`, to `feed`. The value is deterministic CBOR already.
+/// Passes `key` as a CBOR text and then the CBOR item at `at` to `feed`. The item is deterministic CBOR, because the manifest
+/// is.
 fn field(key: &str, at: Input<'_>, feed: &mut impl FnMut(&[u8])) -> Checked<()> {
     text(key, feed);
     let rest = pass(at).ok_or_else(|| Fault::internal(at))?;

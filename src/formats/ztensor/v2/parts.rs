@@ -1,4 +1,5 @@
-//! The rules of the profiles of generation 2 on the components of an object: v2 §5.2.
+//! Checks of the components that the profile of an object requires. Profiles are layouts of generation 2 with parameters: v2
+//! §5.2.
 
 use super::profiles::{Count, Profile, Types};
 use crate::index::{Candidate, ObjectFault, OrdinalComponent, Role, Site};
@@ -6,7 +7,8 @@ use crate::num::divide_exactly;
 use crate::rules::Rule;
 
 impl Candidate<'_> {
-    /// Checks the components of this object against its attributes and its shape.
+    /// Checks that this object has exactly the components that `profile` requires, with the required types and numbers of
+    /// elements.
     #[inline(never)]
     pub(crate) fn check_profile(&self, profile: &Profile) -> Result<(), ObjectFault> {
         let rules = || profile.iter().flatten();
@@ -25,7 +27,7 @@ impl Candidate<'_> {
                 }
                 Count::PerScales(scales) => {
                     let each = self.require(Role::Scales, rules().count(), Rule::ProfileRoles)?;
-                    // The number of scales follows from their size in bytes only if their type is known.
+                    // If the profile does not define the type of the scales, their size in bytes does not tell their number.
                     if !each.record.is_beyond_profile(self.layout) {
                         let count = each.record.count();
                         let count = count.and_then(|count| divide_exactly(count, scales));
@@ -39,7 +41,8 @@ impl Candidate<'_> {
 }
 
 impl OrdinalComponent<'_> {
-    /// Checks that the component has the size of `count` elements, if its size can be computed.
+    /// Checks that the decoded size of this component is the size of `count` elements. If the size of an element or the
+    /// decoded size is unknown, the component passes.
     fn check_elements(&self, types: Types, count: Option<u64>) -> Result<(), ObjectFault> {
         let bytes = count.and_then(|count| types.bytes(self.record, count));
         match self.record.size() {

@@ -1,4 +1,5 @@
-//! The profiles of generation 2: the meaning of their attributes, and which components an object must then have. v2 §5.2.
+//! The profiles of generation 2, layouts with parameters such as `zt.mx/1`: which attributes each has, and which components
+//! these attributes require. v2 §5.2.
 
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, skip};
 use crate::element::{LogicalType, StorageType};
@@ -63,8 +64,7 @@ table! {
 /// The components that an object with a profile must have.
 pub(crate) type Profile = [Option<PartRule>; 3];
 
-/// A component that a profile requires: its role, the types that its elements may have, and their number. If the number is
-/// `None`, it does not fit in 64 bits or is not whole, and no component can have it.
+/// A component that a profile requires: its role, the types that its elements may have, and the number of its elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartRule {
     pub(crate) role: Role,
@@ -72,16 +72,16 @@ pub(crate) struct PartRule {
     pub(crate) count: Count,
 }
 
-/// The types that the elements of a component may have.
+/// The types that a profile allows for the elements of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Types {
-    /// The element types of `zt.mx/1`.
+    /// The types of data of `zt.mx/1`: `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2`, `i8`, and unknown logical types.
     Mx,
-    /// Scales of the form `e8m0_exponent`: `f8_e8m0`.
+    /// Scales whose attribute `scale_form` is `e8m0_exponent`: `f8_e8m0`.
     E8M0,
-    /// Scales of the form `f32_factors`: floats of any width.
+    /// Scales whose attribute `scale_form` is `f32_factors`: floats of any width, without the key `type`.
     Floats,
-    /// Scales of the form `f16_factors`: floats of two bytes.
+    /// Scales whose attribute `scale_form` is `f16_factors`: `f16` or `bf16`, without the key `type`.
     Halves,
     /// Bytes, as GGUF blocks require: the dtype must be `u8`, and the component must not have the key `type`.
     U8,
@@ -94,17 +94,17 @@ pub(crate) enum Types {
 /// The number of elements that a component must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Count {
-    /// Exactly this number. `None` stands for a number that no component can have, such as one that exceeds 64 bits.
+    /// Exactly this number. `None` means that the number is not whole or exceeds 64 bits, so that no component has it.
     Exactly(Option<u64>),
     /// One of these two numbers.
     Either(Option<u64>, Option<u64>),
-    /// One element for each group of this many scales.
+    /// The number of scales divided by this number: one element for each group of this many scales.
     PerScales(u64),
 }
 
 impl Types {
-    /// Returns whether the component `part` has one of these types. If `part` has a `type` that its profile (a versioned layout such as
-    /// `zt.mx/1`) does not define, only the dtype is compared: see [`ComponentRecord::is_beyond_profile`].
+    /// Returns whether the component `part` has one of these types. If `part` has a `type` that its profile (a versioned layout
+    /// such as `zt.mx/1`) does not define, only the dtype is compared: see [`ComponentRecord::is_beyond_profile`].
     pub(crate) fn allow(self, part: &ComponentRecord) -> bool {
         use LogicalType as L;
         use StorageType as S;
@@ -119,7 +119,7 @@ impl Types {
             Self::U8 => !part.has_type && storage == S::U8,
             Self::Floats => matches!(storage, S::F64 | S::F32 | S::F16 | S::Bf16),
             Self::Halves => matches!(storage, S::F16 | S::Bf16),
-            // A `bool` is stored as `u8`.
+            // The logical type `bool` is stored as `u8`, and has its own storage type here.
             Self::Word(word) => {
                 (storage.is_integer() || storage == S::Bool) && storage.width() == word.width()
             }
@@ -147,7 +147,8 @@ impl Types {
 }
 
 impl ComponentRecord {
-    /// Returns whether this component of an object with the layout `layout` has a `type` that the profile does not define.
+    /// Returns whether this component, of an object with the layout `layout`, has a field `type` that the layout's profile
+    /// does not define. The values of such a component are unknown.
     pub(crate) fn is_beyond_profile(&self, layout: Layout) -> bool {
         match layout {
             Layout::Mx => self.logical.unknown,
@@ -167,7 +168,7 @@ const GGUF: [&[u8]; 22] = [
     b"iq4_nl", b"iq4_xs", b"mxfp4",
 ];
 
-/// Returns the layout that the profile name `layout` stands for, except for sparse ones, which the caller has handled.
+/// Returns the layout for the profile name `layout`. The caller has handled the names of sparse layouts.
 #[inline(never)]
 pub(super) fn named(layout: &[u8]) -> Layout {
     let gguf = layout.strip_prefix(b"gguf.").and_then(|name| name.strip_suffix(b"/1"));
@@ -202,7 +203,7 @@ pub(crate) fn profile(
     Ok(profile)
 }
 
-/// Returns the size of the dimension `axis` of `shape`.
+/// Returns the size of dimension number `axis` of `shape`, counted from 0. An axis that `shape` does not have is an error.
 fn along(shape: &[u64], axis: Uint) -> Result<u64, Fault> {
     let dimension = usize::try_from(axis.value).ok().and_then(|axis| shape.get(axis)).copied();
     dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.bytes_left, axis.value))
@@ -288,7 +289,7 @@ impl Quant<'_> {
     }
 }
 
-/// The value of `packing`, which has been checked.
+/// The parsed value of the attribute `packing` of `zt.quant_group/1`: the type of a word, and the number of codes in a word.
 #[derive(Clone, Copy)]
 struct Packing {
     word: StorageType,
@@ -316,13 +317,13 @@ impl<'m> FieldType<'m, true> for Packing {
     }
 }
 
-/// What the value of `zero_point` says about the component `zeros`. It has been checked.
+/// What the attribute `zero_point` of `zt.quant_group/1` requires of the component `zeros`.
 #[derive(Clone, Copy)]
 enum ZeroPoint {
     Absent,
-    /// The component has one element for each scale.
+    /// The component `zeros` has one element for each scale.
     Plain,
-    /// The component has codes packed in words, as the data has.
+    /// The component `zeros` has codes that are packed in words, as the component `data` has.
     Packed,
 }
 
@@ -347,7 +348,8 @@ impl<'m> FieldType<'m, true> for ZeroPoint {
     }
 }
 
-/// A value of any type, which is parsed later if the value of another field requires it.
+/// The input at an attribute's value of any CBOR type. The value is parsed later, if the value of another attribute requires
+/// it.
 #[derive(Clone, Copy)]
 struct Unread<'m>(Input<'m>);
 
@@ -355,7 +357,7 @@ impl<'m> FieldType<'m, true> for Unread<'m> {
     const BLANK: Self = Self(&[]);
 
     fn parse(_: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        // The depth has been checked with the attributes as a whole.
+        // The nesting depth needs no check here, because it was checked when the attributes were parsed as a whole.
         let (rest, ()) = skip(at, 0, DEPTH_CAP)?;
         Ok((rest, Self(at)))
     }

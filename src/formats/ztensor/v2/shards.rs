@@ -1,4 +1,4 @@
-//! The table `shards`: the names of other files that hold blobs. v2 §7.1.
+//! The table `shards` of a manifest of generation 2: the names, sizes and digests of other files that hold blobs. v2 §7.1.
 
 use super::V2;
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, key, map_head};
@@ -21,7 +21,7 @@ table! {
 /// The size in bytes of the smallest file of generation 2: header and footer. v2 §2.1.
 const SHORTEST: u64 = 48;
 
-/// The table of shards. Parsing it adds each shard to the index.
+/// The value of the field `shards`. It holds nothing, because parsing adds each shard to the index.
 #[derive(Clone, Copy)]
 pub(crate) struct Table;
 
@@ -56,7 +56,7 @@ pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> 
     Ok(())
 }
 
-/// Validates the name of a shard, whose head is at `at`: v2 §7.1.
+/// Validates `name`, the name of a shard: v2 §7.1. `at` is the input at the CBOR head of the name, for the error.
 fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
     if matches!(name, [first, ..] if *first != b'.') && name.len() <= 64 && name.iter().all(plain) {

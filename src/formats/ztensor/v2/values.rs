@@ -1,4 +1,4 @@
-//! The values of the fields of objects and components of generation 2.
+//! Parsers for the values of the fields of objects and components in manifests of generation 2.
 
 use super::profiles;
 use crate::cbor::{
@@ -16,7 +16,8 @@ use crate::rules::{Limit, Rule};
 /// The largest length in bytes of the name of an object, the role of a component, or a key of attributes: v2 §3.5.
 pub(super) const NAME_CAP: usize = 1024;
 
-/// Checks a name by the rules of v2 §3.5. Its head is at `at`, for the error.
+/// Checks `name`, of an object, a role or a key of attributes, by the rules of v2 §3.5. `at` is the input at the CBOR head of
+/// the name, for the error.
 pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     if matches!(name.len(), 1..=NAME_CAP) && !name.contains(&0) {
         return Ok(());
@@ -36,26 +37,27 @@ impl<'m, const OPEN: u8> FieldType<'m, true> for Attributes<OPEN> {
     }
 }
 
-/// Checks the attributes at `at`, which are deterministic CBOR, and returns the input after them. A value of another type
-/// breaks `wrong`.
+/// Checks the map of attributes at `at`, whose keys must be valid names. The map has been checked to be deterministic CBOR.
+/// An item that is not a map breaks the rule `wrong`. Returns the input after the map.
 fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Parsed<'m, ()> {
     let (mut input, mut entries) = map_head(wrong, UNLIMITED, at)?;
     while entries.next(input) {
         let (value, name) = key(input)?;
         validate_name(input, name)?;
-        // The depth has been checked with the record around the attributes.
+        // The nesting depth needs no check here, because it was checked with the record around the attributes.
         input = skip(value, 0, limits.depth())?.0;
     }
     Ok((entries.end(input, at, Limit::Keys)?, ()))
 }
 
-/// Checks attributes that will be written. They will lie within `open` levels of the manifest.
+/// Checks the map of attributes at `at`, which will be written. `open` is the number of maps that will be around it in the
+/// manifest. Returns the input after the map.
 pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {
     strict(at, open, limits.depth())?;
     Ok(attributes(limits, Rule::AttributesType, at)?.0)
 }
 
-/// Returns the layout called `name`: v2 §5.
+/// Returns the layout with the name `name` in generation 2, [`Layout::Unknown`] if the generation defines none: v2 §5.
 pub(crate) fn layout(name: &[u8]) -> Layout {
     match name {
         b"dense" => Layout::Dense,
@@ -65,7 +67,7 @@ pub(crate) fn layout(name: &[u8]) -> Layout {
     }
 }
 
-/// The value of `blob`: an array of the blob's offset and length in bytes. v2 §2.4, §3.4.
+/// The value of the field `blob`: an array of the offset and the length of a blob in bytes. v2 §2.4, §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct BlobPlace {
     pub(super) offset: Uint,
@@ -87,7 +89,7 @@ impl<'m> FieldType<'m, true> for BlobPlace {
     }
 }
 
-/// The value of `dtype`, one of a closed set of twelve: v2 §4.1.
+/// The value of the field `dtype`, one of a closed set of twelve names: v2 §4.1.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
     storage: StorageType,
@@ -145,7 +147,8 @@ impl DtypeName {
     }
 }
 
-/// The value of `type`, an open set: v2 §4.2, appendix A.
+/// The value of the field `type`, a logical type. The set of names is open, so unknown names are accepted: v2 §4.2, appendix
+/// A.
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
     bytes_left: BytesLeft,
@@ -176,7 +179,7 @@ impl<'m> FieldType<'m, true> for TypeName {
     }
 }
 
-/// The value of `encoding`, and its name in the file. Files may use encodings that zten does not know: v2 §3.4.
+/// The value of the field `encoding`, and the span of its name. Files may use encodings that zten does not know: v2 §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodingName {
     pub(super) encoding: Encoding,
@@ -194,7 +197,7 @@ impl<'m> FieldType<'m, true> for EncodingName {
     }
 }
 
-/// The value of `shard`, as the ordinal of the named shard in the table of shards: v2 §7.1.
+/// The value of the field `shard`: the ordinal in the table of shards of the shard that it names. v2 §7.1.
 #[derive(Clone, Copy)]
 pub(crate) struct ShardName(pub(super) u32);
 

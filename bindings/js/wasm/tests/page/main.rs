@@ -179,9 +179,11 @@ fn valid_files_are_described() {
 /// other tensor.
 #[test]
 fn quantized_forms_have_the_names_of_the_command() {
-    for (name, form) in
-        [("bnb-int8", "INT8 SCB"), ("packed-4-zero-point", "INT packed 4 bits [32]"), ("mxfp4", "MXFP4 [32]")]
-    {
+    for (name, form) in [
+        ("bnb-int8", "INT8 SCB"),
+        ("packed-4-zero-point", "INT packed 4 bits [32]"),
+        ("mxfp4", "MXFP4 [32]"),
+    ] {
         let path = files("conventions").into_iter().find(|path| path.file_stem().unwrap() == name);
         let (session, said) = open_named(&path.unwrap());
         let Session::Open(file) = session else { panic!("{name}: {said}") };
