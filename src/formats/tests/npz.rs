@@ -310,7 +310,7 @@ fn the_end_record_leaves_no_doubt() {
     for (bytes, why) in [
         ([valid.as_slice(), b"\0"].concat(), "1 byte follows the end record of the archive"),
         (valid[..valid.len() - 1].to_vec(), "does not end with"),
-        (valid[..21].to_vec(), "cut off"),
+        (valid[..21].to_vec(), "shorter than the end record"),
         (with_end(20, &[1, 0]), "split into several files or has a comment"),
         (with_end(4, &[1, 0]), "split into several files or has a comment"),
         (with_end(8, &[1, 0]), "split into several files or has a comment"),
