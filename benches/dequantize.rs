@@ -13,7 +13,7 @@ const QUICK: usize = 3;
 /// The number of elements of each type: few enough that they and their blocks stay in a cache.
 const ELEMENTS: usize = 1 << 16;
 
-/// Returns the shortest duration of a call.
+/// Returns the duration of the fastest of `rounds` calls.
 fn fastest(rounds: usize, mut call: impl FnMut()) -> Duration {
     let times = (0..rounds).map(|_| {
         let start = Instant::now();
@@ -32,7 +32,8 @@ fn main() {
     println!("minimum of {rounds} rounds\n\n{:<10}{:>10}{:>16}", "type", "us", "times a copy");
     for block in (0..64).filter_map(Block::by_number) {
         let [bytes, elements] = [block.bytes, block.elements].map(|n| usize::try_from(n).unwrap());
-        // Read as scales, these bytes are ordinary numbers.
+        // As scales of blocks, these bytes are ordinary numbers, and not infinite or NaN, which could take another
+        // time.
         let blocks = vec![0x32; ELEMENTS / elements * bytes];
         let time = fastest(rounds, || {
             block.dequantize(black_box(&blocks), black_box(&mut out)).unwrap();

@@ -21,7 +21,8 @@ const QUICK: usize = 3;
 /// The number of bytes of each tensor.
 const BYTES: usize = 128;
 
-/// Returns the header of a file with these tensors, in the form that most writers use, or with white space.
+/// Returns the header of a safetensors file with tensors called `names`, in the form that most writers use, or with
+/// white space if `is_spaced`.
 fn header(names: &[String], is_spaced: bool) -> String {
     let header = zten_testkit::safetensors::header(
         names.iter().map(|name| (name, "BF16", [4, 16], BYTES as u64)),
@@ -44,7 +45,7 @@ fn main() {
             },
             &|| assert_eq!(SafeTensors::deserialize(black_box(&bytes)).unwrap().len(), count),
         ];
-        // The two take turns, so that other load on the machine affects both alike.
+        // zten and the `safetensors` crate take turns, so that other load on the machine affects both alike.
         let mut fastest = [Duration::MAX; 2];
         for _ in 0..rounds {
             for (run, fastest) in runs.iter().zip(&mut fastest) {

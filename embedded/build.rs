@@ -1,4 +1,4 @@
-//! Says how the images are linked: by the script of `cortex-m-rt`, which includes `memory.x`.
+//! Makes the linker use the script of `cortex-m-rt`, which includes `memory.x`, for the images.
 
 fn main() {
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("none") {

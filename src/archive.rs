@@ -364,14 +364,15 @@ impl<S: ReadAt> Archive<S> {
         self.get(name).is_some()
     }
 
-    /// Returns the attributes of the file; empty if the file has none (1.x): v1.1 II.1, v1.2 §1.
+    /// Returns the attributes of the file; empty if the file has none: v1.1 II.1, v1.2 §1.
     pub fn attributes(&self) -> Attributes<'_> {
         self.manifest.attributes()
     }
 
     /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools, indices, and in a
-    /// file opened as canonical also the padding. The limits that the file was opened with apply. Memory does not
-    /// depend on the size of the file. [`check`] returns all errors, and passes the content to the caller.
+    /// file opened as canonical also the padding. The limits that the file was opened with apply.
+    /// [`Verifier`](crate::verify::Verifier) says how much memory it takes. [`check`] returns all errors, and passes the content to
+    /// the caller.
     ///
     /// ```
     /// let verified = zten::open("corpus/accept/1.2.3/csr_raw.zt")?.verify()?;

@@ -1,8 +1,9 @@
 //! Conventions by which programs store quantized tensors as several plain tensors.
 //!
-//! A quantized model in a safetensors file has, for each weight, a tensor of codes, a tensor of scales, and perhaps others. Nothing but
-//! the names, the dtypes and the shapes says that the tensors belong together. [`Archive::with_conventions`](crate::Archive::with_conventions) finds such groups,
-//! and makes each group one tensor whose components are the tensors of the file.
+//! A quantized model in a safetensors file has, for each weight, a tensor of codes, a tensor of scales, and perhaps further
+//! tensors. Nothing but the names, the dtypes and the shapes says that these tensors belong together.
+//! [`Archive::with_conventions`](crate::Archive::with_conventions) finds such groups, and makes each group one tensor whose
+//! components are the tensors of the file.
 
 mod anchors;
 #[cfg(feature = "dequantize")]
@@ -49,16 +50,17 @@ use crate::read_at::ReadAt;
 enum_all! {
 /// A convention: how a quantized tensor is stored as several tensors.
 ///
-/// In these descriptions, `X` is the name of the quantized tensor, and `P` is this name without `.weight`. Codes are the small integers
-/// that are stored for the values.
+/// In these descriptions, `X` is the name of the quantized tensor, and `P` is this name without `.weight`. Codes are the small
+/// integers that are stored for the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Convention with
-    /// The name of the layout of a group, the name that listings show, and where the convention is defined.
+    /// Returns the name of the layout of a group, the name that listings show, and the document or program that defines the
+    /// convention.
     fn row -> (&'static str, &'static str, &'static str)
 {
-    /// `X_blocks` (`u8`, `[…, groups, 16]`) and `X_scales` (`u8`, `[…, groups]`): two codes of `f4_e2m1` in each byte, the first one in
-    /// the low half, and a scale of `f8_e8m0` for each 32 codes. Value = code × 2^(scale − 127).
+    /// `X_blocks` (`u8`, `[…, groups, 16]`) and `X_scales` (`u8`, `[…, groups]`): two codes of `f4_e2m1` in each byte, the first
+    /// one in the low half, and a scale of `f8_e8m0` for each 32 codes. Value = code × 2^(scale − 127).
     Mxfp4 = ("quant.mxfp4", "MXFP4", "OCP Microscaling Formats 1.0, §5.3; the checkpoints of gpt-oss"),
     /// `X` (FP8, `[rows, columns]`) and `X_scale_inv` (one float for each block of 128 × 128 elements, or of another size). Value =
     /// element × scale.
@@ -66,26 +68,28 @@ pub enum Convention with
     /// `X` (FP8, `[rows, columns]`) and `X_scale` or `X_scale_inv`: a float for the tensor, for each row, or for each group of
     /// columns. Value = element × scale.
     Fp8 = ("quant.fp8", "FP8 scaled", "compressed-tensors, float-quantized; ModelOpt FP8"),
-    /// `X` (`i8`, `[rows, columns]`), `X_scale` as for FP8, and perhaps `X_zero_point` of the same shape. Value = (element − zero point) ×
-    /// scale.
+    /// `X` (`i8`, `[rows, columns]`), `X_scale` as for FP8, and perhaps `X_zero_point` of the same shape. Value = (element − zero
+    /// point) × scale.
     Int8 = ("quant.int8", "INT8 scaled", "compressed-tensors, int-quantized"),
-    /// `X` (`u8`, `[rows, columns / 2]`), `X_scale` (`f8_e4m3fn`, one for each 16 codes) and `X_scale_2` (one `f32`); or `X_packed`,
-    /// `X_scale` and `X_global_scale`. Value = code × (scale × second scale), or code × (scale / global scale).
+    /// `X` (`u8`, `[rows, columns / 2]`), `X_scale` (`f8_e4m3fn`, one for each 16 codes) and `X_scale_2` (one `f32`); or
+    /// `X_packed`, `X_scale` and `X_global_scale`. Value = code × (scale × second scale), or code × (scale / global scale).
     Nvfp4 = ("quant.nvfp4", "NVFP4", "ModelOpt NVFP4; compressed-tensors, nvfp4-pack-quantized"),
-    /// `P.qweight`, `P.scales`, `P.qzeros` and perhaps `P.g_idx`: codes of 2, 3, 4 or 8 bits in `i32` words along the inputs. Value =
-    /// scale × (code − (zero + 1)). The shape is `[inputs, outputs]`, as the codes are stored.
+    /// `P.qweight`, `P.scales`, `P.qzeros` and perhaps `P.g_idx`: codes of 2, 3, 4 or 8 bits in `i32` words along the inputs.
+    /// Value = scale × (code − (zero + 1)). The shape is `[inputs, outputs]`, as the codes are stored.
     Gptq = ("quant.gptq", "GPTQ", "AutoGPTQ, checkpoint format gptq"),
-    /// `P.qweight`, `P.scales` and `P.qzeros`: codes of 4 bits in `i32` words along the outputs, in the order 0, 2, 4, 6, 1, 3, 5, 7.
-    /// Value = scale × (code − zero). The shape is `[inputs, outputs]`, as the codes are stored.
+    /// `P.qweight`, `P.scales` and `P.qzeros`: codes of 4 bits in `i32` words along the outputs, in the order 0, 2, 4, 6, 1, 3,
+    /// 5, 7. Value = scale × (code − zero). The shape is `[inputs, outputs]`, as the codes are stored.
     Awq = ("quant.awq", "AWQ", "AutoAWQ, version gemm"),
-    /// `X_packed` (`i32` words along the columns), `X_scale`, `X_shape`, and perhaps `X_zero_point` and `X_g_idx`. Codes have 1 to 8
-    /// bits. In old files no code is in two words; in newer files codes follow each other densely. Value = scale × (code − zero point),
-    /// where the zero point is 2^(bits − 1) if there is none.
+    /// `X_packed` (`i32` words along the columns), `X_scale`, `X_shape`, and perhaps `X_zero_point` and `X_g_idx`. Codes have 1
+    /// to 8 bits. In old files no code is in two words; in newer files codes follow each other densely. Value = scale × (code −
+    /// zero point), where the zero point is 2^(bits − 1) if there is none.
     Packed = ("quant.packed", "INT packed", "compressed-tensors, pack-quantized"),
-    /// `X` (`u8`) holds two codes in each byte, the first code in the high half. `X.absmax` holds the scales, `X.quant_map` the table of
-    /// values, and `X.quant_state.bitsandbytes__nf4` the shape. Value = (the entry of the code in `X.quant_map`) × scale.
+    /// `X` (`u8`) holds two codes in each byte, the first code in the high half. `X.absmax` holds the scales, `X.quant_map` the
+    /// table of values, and `X.quant_state.bitsandbytes__nf4` the shape. Value = (the entry of the code in `X.quant_map`) ×
+    /// scale.
     Nf4 = ("quant.nf4", "NF4", "QLoRA, appendix E; bitsandbytes, Params4bit"),
-    /// As [`Nf4`](Self::Nf4), with another table of values.
+    /// Stored as [`Nf4`](Self::Nf4) is, except that the table of values is that of a 4-bit float, and that the name of the tensor
+    /// with the shape ends in `__fp4`.
     Fp4 = ("quant.fp4", "FP4", "bitsandbytes, Params4bit"),
     /// `P.weight` (`i8`, `[rows, columns]`) and `P.SCB` (a float for each row). Value = element × SCB / 127.
     Bnb8 = ("quant.bnb_int8", "INT8 SCB", "LLM.int8(); bitsandbytes, Int8Params"),
@@ -96,7 +100,7 @@ pub enum Convention with
 }
 
 impl Convention {
-    /// All conventions.
+    /// Every convention that zten knows.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
     /// Returns the name of the layout of a group of this convention: `quant.mxfp4`.
@@ -162,6 +166,7 @@ impl QuantizedForm {
 struct NestedScales {
     /// The number of successive scales that share a scale of their own: 1 or more.
     size: u64,
+    /// The number that is added to each scale.
     offset: f64,
 }
 

@@ -15,7 +15,7 @@ impl fmt::Debug for Bytes<'_> {
 /// A text for debug output: its first characters, and its size in bytes if it is longer.
 pub(crate) struct Start<'a>(pub(crate) &'a str);
 
-/// The largest number of characters that are shown.
+/// The largest number of characters of a text that its debug output shows.
 const MOST: usize = 64;
 
 impl fmt::Debug for Start<'_> {

@@ -46,7 +46,8 @@ impl core::fmt::Display for Digest<'_> {
 }
 
 impl<'m> Digest<'m> {
-    /// Returns the bytes of the sum, padded with zeros to 32, and their number: 0 for an unknown algorithm.
+    /// Returns the bytes of the digest, followed by zeros up to a length of 32 bytes, and the number of bytes that belong to the
+    /// digest: 0 for an unknown algorithm.
     pub(crate) fn sum(&self) -> ([u8; 32], usize) {
         fn padded<const N: usize>(sum: [u8; N]) -> ([u8; 32], usize) {
             let mut bytes = [0; 32];
@@ -96,7 +97,8 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Returns whether `text` is a well-formed `xxh3` of 2. Faster than reading the digest.
+    /// Returns whether `text` is a well-formed XXH3 digest of generation 2: `xxh3:` and 16 lower-case hexadecimal digits. Faster
+    /// than [`read_v2`](Self::read_v2).
     #[inline]
     pub(crate) fn is_known_v2(text: &[u8]) -> bool {
         let Ok(text) = <&[u8; 21]>::try_from(text) else { return false };
@@ -104,7 +106,8 @@ impl<'m> Digest<'m> {
         algorithm == b"xxh3:" && all_digits::<LOWER>(digits)
     }
 
-    /// Returns whether `text` is a well-formed digest of an algorithm that 1.x knows. Faster than reading the digest.
+    /// Returns whether `text` is a well-formed digest by SHA-256 or CRC-32C, the algorithms of 1.x. Faster than
+    /// [`read_v1`](Self::read_v1).
     #[inline]
     pub(crate) fn is_known(text: &[u8]) -> bool {
         match text.split_first_chunk::<7>() {
@@ -117,8 +120,8 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Reads a digest of the two algorithms of 1.x, and returns `None` if such a digest is malformed. Returns `other`
-    /// for any other algorithm.
+    /// Reads `text` as a digest by SHA-256 or CRC-32C, the algorithms of 1.x, and returns `None` if its digits are malformed.
+    /// Returns `other` if `text` does not begin with the name of one of these algorithms and a colon.
     fn known_or(text: &'m str, other: Option<Self>) -> Option<Self> {
         if let Some(digits) = text.strip_prefix("sha256:") {
             return bytes(digits).map(Self::Sha256);
@@ -128,7 +131,7 @@ impl<'m> Digest<'m> {
         bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes)))
     }
 
-    /// Returns the name of the algorithm: `sha256`, `crc32c`, `xxh3`, or the text before the colon.
+    /// Returns the name of the algorithm: `sha256`, `crc32c`, `xxh3`, or for an unknown algorithm the text before the colon.
     pub fn algorithm(&self) -> &'m str {
         match self {
             Self::Sha256(_) => "sha256",
@@ -156,13 +159,13 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// The bit to set in a letter before it is compared, if both cases are allowed: the bit of the lower case.
+/// The value of `CASE` with which [`all_digits`] accepts letters of both cases: the bit that makes a letter lower-case.
 const ANY: u8 = 0x20;
-/// The bits to set in a letter if only lower case is allowed: none.
+/// The value of `CASE` with which [`all_digits`] accepts lower-case letters only: no bit is changed.
 const LOWER: u8 = 0;
 
-/// Returns whether all bytes are hexadecimal digits. The loop has no branch, so that the compiler checks many bytes at
-/// once.
+/// Returns whether all of `bytes` are hexadecimal digits. `CASE` holds the bits that are set in a letter before it is compared
+/// with `a` to `f`. The loop has no branch, so that the compiler checks many bytes at once.
 #[inline]
 fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
     let wrong = bytes.iter().fold(0, |wrong, byte| {
@@ -181,7 +184,7 @@ pub(crate) struct DigestText {
 }
 
 impl DigestText {
-    /// The length of the longest text, a sha256.
+    /// The length in bytes of the longest text, which is that of a SHA-256 digest.
     const MOST: usize = "sha256:".len() + 64;
 
     /// Creates the text of `digest`, or returns `None` if its algorithm is unknown.

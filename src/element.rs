@@ -64,7 +64,7 @@ enum_all! {
 /// The type that elements are stored as: v1.2 §2, v1.1 II.4, v0.1 §5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StorageType with
-    /// The names in 1.x and in 0.1.
+    /// Returns the name of the storage type in zTensor 1.x, such as `f32`, and its name in 0.1, such as `float32`.
     fn names -> (&'static str, &'static str)
 {
     /// IEEE 754 double precision, 8 bytes.
@@ -97,7 +97,7 @@ pub enum StorageType with
 }
 
 impl StorageType {
-    /// All storage types.
+    /// Every storage type.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
     /// Returns the storage type whose name in zTensor 1.x is `name`, or `None` if no type has that name.
@@ -126,17 +126,18 @@ impl StorageType {
         }
     }
 
-    /// Returns the type called `name` in 2, which has no `bool`: v2 §4.1.
+    /// Returns the storage type called `name` in zTensor 2, or `None` if no type has that name. Generation 2 has no storage type
+    /// `bool`: v2 §4.1.
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         Self::from_v1(name).filter(|storage| *storage != Self::Bool)
     }
 
-    /// Returns the type called `name` in 0.1.
+    /// Returns the storage type whose name in zTensor 0.1 is `name`, such as `float32`, or `None` if no type has that name.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|storage| storage.names().1.as_bytes() == name)
     }
 
-    /// Returns the name in 1.x: `f32`.
+    /// Returns the name of the storage type in zTensor 1.x, such as `f32`.
     pub fn name(self) -> &'static str {
         self.names().0
     }
@@ -171,24 +172,25 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogicalType with
-    /// The name in 1.2 and 2, the name as a dtype in 1.1, if there is one, and the storage type.
+    /// Returns the name of the logical type in 1.2 and 2, the name of the dtype of 1.1 that stands for it (empty if 1.1 has no such
+    /// dtype), and the storage type of its elements.
     fn row -> (&'static str, &'static str, StorageType)
 {
-    /// FP8 of OCP and NVIDIA, on `u8`. In 1.1 the dtype `f8_e4m3`.
+    /// The 8-bit float E4M3 of OCP and NVIDIA, which has no infinities, stored as `u8`. In 1.1 it is the dtype `f8_e4m3`.
     F8E4M3Fn = ("f8_e4m3fn", "f8_e4m3", StorageType::U8),
-    /// FP8 of OCP, on `u8`. In 1.1 a dtype.
+    /// The 8-bit float E5M2 of OCP, stored as `u8`. In 1.1 it is a dtype of the same name.
     F8E5M2 = ("f8_e5m2", "f8_e5m2", StorageType::U8),
-    /// FP8 of AMD, on `u8`.
+    /// The 8-bit float E4M3 of AMD, which has no infinities and no negative zero, stored as `u8`.
     F8E4M3Fnuz = ("f8_e4m3fnuz", "", StorageType::U8),
-    /// FP8 of AMD, on `u8`.
+    /// The 8-bit float E5M2 of AMD, which has no infinities and no negative zero, stored as `u8`.
     F8E5M2Fnuz = ("f8_e5m2fnuz", "", StorageType::U8),
-    /// Pairs of real and imaginary part, on `f32`. In 1.1 a dtype.
+    /// A complex number: its real part and then its imaginary part, each stored as `f32`. In 1.1 it is a dtype of the same name.
     Complex64 = ("complex64", "complex64", StorageType::F32),
-    /// Pairs of real and imaginary part, on `f64`. In 1.1 a dtype.
+    /// A complex number: its real part and then its imaginary part, each stored as `f64`. In 1.1 it is a dtype of the same name.
     Complex128 = ("complex128", "complex128", StorageType::F64),
-    /// A power of two, on `u8` (2 only): the scales of OCP's microscaling formats.
+    /// A power of two, stored as `u8`: the type of the scales in OCP's microscaling formats. Only generation 2 has this type.
     F8E8M0 = ("f8_e8m0", "", StorageType::U8),
-    /// FP4 of OCP, on `u8`, two elements a byte (2 only).
+    /// The 4-bit float E2M1 of OCP. Two elements share one stored `u8`. Only generation 2 has this type.
     F4E2M1 = ("f4_e2m1", "", StorageType::U8),
 }
 }
@@ -196,31 +198,32 @@ pub enum LogicalType with
 impl_display! { StorageType: name; LogicalType: name; }
 
 impl LogicalType {
-    /// All logical types.
+    /// Every logical type that zten knows: the types of zTensor 1.2, and the two types that only generation 2 has.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
-    /// The logical types of 1.2.
+    /// The logical types that zTensor 1.2 defines. Generation 2 has these types as well.
     pub const V1_2: [Self; 6] = {
         let [a, b, c, d, e, f, ..] = Self::LIST;
         [a, b, c, d, e, f]
     };
 
-    /// Returns the logical type called `name` in the field `type` of 1.x.
+    /// Returns the logical type called `name` in the field `type` of a 1.x component, or `None` if 1.x defines no such type.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         Self::from_v2(name).filter(|logical| Self::V1_2.contains(logical))
     }
 
-    /// Returns the logical type called `name` in the field `type` of 2.
+    /// Returns the logical type called `name` in the field `type` of a component of generation 2, or `None` if generation 2 defines
+    /// no such type.
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|logical| logical.name().as_bytes() == name)
     }
 
-    /// Returns the logical type that the 1.1 dtype called `name` stands for.
+    /// Returns the logical type that the 1.1 dtype called `name` stands for, or `None` if the dtype stands for no logical type.
     pub(crate) fn from_dtype_v1_1(name: &[u8]) -> Option<Self> {
         let named = |logical: &Self| logical.row().1.as_bytes() == name && !name.is_empty();
         Self::ALL.into_iter().find(named)
     }
 
-    /// Returns the name in 1.2: `f8_e4m3fn`.
+    /// Returns the name of the logical type in the field `type` of 1.2 and 2, such as `f8_e4m3fn`.
     pub fn name(self) -> &'static str {
         self.row().0
     }
@@ -241,7 +244,7 @@ impl LogicalType {
 /// The order of the bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Least significant byte first: all files of 1.x, and files of 0.1 by default.
+    /// Least significant byte first: all files of 1.x and 2, and files of 0.1 by default.
     Little,
     /// Most significant byte first: files of 0.1 with `data_endianness: big`, and some files of other formats.
     Big,
@@ -283,11 +286,11 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
         <[Self]>::try_ref_from_bytes(bytes).ok()
     }
 
-    /// Reads an element from the front of `bytes`.
+    /// Reads an element from the front of `bytes`, or returns `None` if `bytes` are shorter than an element.
     #[doc(hidden)]
     fn read(bytes: &[u8], order: ByteOrder) -> Option<Self>;
 
-    /// Returns the little-endian bytes of the element, followed by zeros.
+    /// Returns the little-endian bytes of the element, followed by zeros up to a length of 16 bytes.
     #[doc(hidden)]
     fn to_le(self) -> [u8; 16];
 
@@ -307,7 +310,7 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     }
 }
 
-/// Returns `bytes`, padded with zeros to 16.
+/// Returns `bytes`, at most 16 of them, followed by zeros up to a length of 16 bytes.
 pub(crate) fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 16] {
     let mut all = [0; 16];
     all.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);

@@ -71,10 +71,11 @@ impl Tensor<'_> {
 #[cfg(feature = "dequantize")]
 impl Tensor<'_> {
     /// Fills `values` with the elements `range` of a quantized tensor, counted in row-major order, as [`to_f32`](Self::to_f32)
-    /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF tensor,
-    /// the elements and scales of a `zt.mx/1` or `zt.quant_group/1`, or the rows with these elements of a `quantized_group` and of a
-    /// group of tensors that follow a [`Convention`](crate::conventions::Convention). Digests of uncompressed components are not
-    /// compared, because a digest covers the whole component. Components that are decoded as a whole are verified.
+    /// computes them. If components are stored uncompressed, only the bytes of these elements are read: the blocks of a GGUF
+    /// tensor, the elements and scales of a `zt.mx/1` or `zt.quant_group/1`, or the rows with these elements of a
+    /// `quantized_group` and of a group of tensors that follow a [`Convention`](crate::conventions::Convention). Digests of
+    /// uncompressed components are not compared, because a digest covers the whole component. Components that are decoded as a
+    /// whole are verified.
     ///
     /// ```
     /// let archive = zten::open("corpus/v2/accept/mx.zt")?;
@@ -85,8 +86,8 @@ impl Tensor<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::Slice`] if the tensor has fewer elements; [`Misuse::Buffer`] if `values` has another length than `range`; the errors of
-    /// [`dequantizer`](Tensor::dequantizer); [`OutOfMemory`].
+    /// [`Misuse::Slice`] if the tensor has fewer elements; [`Misuse::Buffer`] if `values` has another length than `range`; the
+    /// errors of [`dequantizer`](Tensor::dequantizer); [`OutOfMemory`].
     pub fn dequantize_range(&self, range: Range<u64>, values: &mut [f32]) -> Result<(), Error> {
         let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.location()));
         let count = range.end.checked_sub(range.start);

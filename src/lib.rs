@@ -63,9 +63,9 @@
 //!
 //! Every function returns the one [`Error`]. Its [`kind`](Error::kind) names the cause: the file is invalid
 //! ([`ErrorKind::Invalid`]), exceeds a limit or is not supported; the call is wrong ([`error::Misuse`]); the system failed,
-//! and [`source`](core::error::Error::source) returns its error; or memory ran out. [`rule`](Error::rule) returns the stable id of the broken rule, which
-//! [`rules`] describes; [`offset`](Error::offset) is the offset in the file; with `std`, `tensor()` and `component()` return
-//! names. Without `std`, the error is small and `Copy`.
+//! and [`source`](core::error::Error::source) returns its error; or memory ran out. [`rule`](Error::rule) returns the stable id
+//! of the broken rule, which [`rules`] describes; [`offset`](Error::offset) is the offset in the file; with `std`, `tensor()` and
+//! `component()` return names. Without `std`, the error is small and `Copy`.
 //!
 //! # Generations
 //!

@@ -190,7 +190,7 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tolerance with
-    /// The name, which `--tolerate` takes.
+    /// Returns the name of the tolerance, which the option `--tolerate` of the command takes.
     pub fn name -> &'static str
 {
     /// `narrow-indices`: integer index types other than `u64` in 1.2 files.

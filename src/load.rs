@@ -57,7 +57,7 @@ pub struct Loader {
 #[derive(Debug)]
 pub struct LoadedTensor<'a> {
     tensor: Tensor<'a>,
-    /// The components, in the order of the file.
+    /// The decoded content of each component of `tensor`, in the order of the file.
     components: Vec<Decoded>,
 }
 
@@ -81,13 +81,13 @@ impl<'a> LoadedTensor<'a> {
             .map(|(_, content)| content.view())
     }
 
-    /// Borrows the loaded elements of a dense tensor, in row-major order. If `T` is only the storage type of the elements, the slice
-    /// holds storage elements: two floats for each complex number, or one byte for two elements of `f4_e2m1`.
+    /// Borrows the loaded elements of a dense tensor, in row-major order. If `T` is only the storage type of the elements, the
+    /// slice holds storage elements: two floats for each complex number, or one byte for two elements of `f4_e2m1`.
     ///
     /// # Errors
-    /// The errors of [`Tensor::dense`]; [`Misuse::Type`] if the elements cannot be read as `T`; [`Misuse::BoolBytes`] if a bool of 0.1
-    /// is neither 0 nor 1; [`Misuse::ByteOrder`] on a big-endian machine, unless an element is a single byte, because loaded
-    /// elements are little-endian. Loaded elements are always aligned.
+    /// The errors of [`Tensor::dense`]; [`Misuse::Type`] if the elements cannot be read as `T`; [`Misuse::BoolBytes`] if a bool
+    /// of 0.1 is neither 0 nor 1; [`Misuse::ByteOrder`] on a big-endian machine, unless an element is a single byte, because
+    /// loaded elements are little-endian. Loaded elements are always aligned.
     ///
     /// [`Misuse::Type`]: crate::error::Misuse::Type
     /// [`Misuse::BoolBytes`]: crate::error::Misuse::BoolBytes

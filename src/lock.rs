@@ -24,7 +24,7 @@ impl<T> core::fmt::Debug for Lock<T> {
 }
 
 impl<T: Default> Lock<T> {
-    /// Calls `change` with the value.
+    /// Calls `change` with the value, which `change` may replace, and returns the result of `change`.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         #[cfg(feature = "std")]
         {

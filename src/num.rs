@@ -52,8 +52,8 @@ pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
     dividend.checked_div(divisor).filter(|_| remainder == 0)
 }
 
-/// Returns whether `one` comes before `other` in the order of bytes. Without `memcmp`, the comparison takes a word at a
-/// time, because a loop over bytes is slower.
+/// Returns whether `one` comes before `other` in the order of their bytes. On 32-bit machines, for which no fast `memcmp` is
+/// linked, 8 bytes are compared at a time, because a loop over single bytes is slower.
 #[inline]
 pub(crate) fn is_before(one: &[u8], other: &[u8]) -> bool {
     if cfg!(target_pointer_width = "64") { one < other } else { is_before_by_words(one, other) }

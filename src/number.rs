@@ -21,25 +21,26 @@ pub enum NumberKind {
     Complex(StorageType),
 }
 
-/// The floating-point formats whose code takes a byte.
+/// A floating-point format whose elements are handled as codes of one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fp8 {
-    /// `f8_e4m3fn`
+    /// The format of the logical type `f8_e4m3fn`.
     E4M3Fn,
-    /// `f8_e5m2`
+    /// The format of the logical type `f8_e5m2`.
     E5M2,
-    /// `f8_e4m3fnuz`
+    /// The format of the logical type `f8_e4m3fnuz`.
     E4M3Fnuz,
-    /// `f8_e5m2fnuz`
+    /// The format of the logical type `f8_e5m2fnuz`.
     E5M2Fnuz,
-    /// `f8_e8m0`
+    /// The format of the logical type `f8_e8m0`.
     E8M0,
-    /// `f4_e2m1`, unpacked to one element per byte in the low half: in a file, two elements share a byte.
+    /// The format of the logical type `f4_e2m1`, unpacked to one element per byte in the low half. In a file, two elements share
+    /// a byte.
     E2M1,
 }
 
 impl Fp8 {
-    /// Returns the format of a logical type, if the type is such a float.
+    /// Returns the format of the logical type `logical`, or `None` if its elements are not floats that take one byte each.
     fn from_logical(logical: LogicalType) -> Option<Self> {
         Some(match logical {
             LogicalType::F8E4M3Fn => Self::E4M3Fn,
@@ -51,7 +52,7 @@ impl Fp8 {
         })
     }
 
-    /// Returns the value of `code`.
+    /// Returns the float for which `code` stands in this format.
     pub fn decode(self, code: u8) -> f32 {
         match self {
             Self::E4M3Fn => F8E4M3Fn::from_bits(code).to_f32(),
@@ -274,7 +275,7 @@ impl fmt::Display for Number {
 }
 
 impl Number {
-    /// Writes the value in the form `style`. In JSON, NaN and the infinities are objects.
+    /// Writes the value to `out` in the form `style`. In JSON, NaN and the infinities are objects: `{"$float":"NaN"}`.
     fn write(self, out: &mut dyn Write, style: Style) -> io::Result<()> {
         match style {
             Style::Json if !self.value.is_finite() => {

@@ -1,7 +1,7 @@
 //! Opening files of any format: from memory, from any source of bytes, and without I/O.
 //!
-//! [`OpenOptions::open_source`] and [`OpenOptions::from_bytes`] read the bytes that they need. [`Opening`] reads nothing: it returns
-//! the ranges of the file and of its sibling files that it needs, and the caller reads them and supplies their bytes, for
+//! [`OpenOptions::open_source`] and [`OpenOptions::from_bytes`] read the bytes that they need. [`Opening`] reads nothing: it
+//! returns the ranges of the file and of its sibling files that it needs, and the caller reads them and supplies their bytes, for
 //! example by asynchronous requests. Each range lies within its file, and all ranges together are within the limits.
 //!
 //! `Opening` keeps all supplied bytes, and parses the header from its first byte after each supply. Each time it requests at
@@ -120,9 +120,11 @@ where
     }
 }
 
-/// The smallest number of bytes that the first pass asks for.
+/// The smallest number of bytes in each range that [`Opening`] asks for in its first pass, if the file has as many. Each later
+/// pass asks for at least twice as many as the pass before.
 const LEAST: u64 = 4 << 10;
-/// The number of bytes of the file besides the header that may be kept in memory.
+/// The number of bytes by which the supplied bytes of a file may exceed the limit `manifest`, since data beside the header is
+/// read along with the header.
 const SLACK: u64 = 1 << 20;
 
 /// Opens a file of any format without I/O: says which bytes it needs, and takes them.
@@ -207,8 +209,8 @@ impl Opening {
     /// pass a source to [`Tensor::read_from`](crate::Tensor::read_from) to read a tensor.
     ///
     /// # Errors
-    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if this value would have to keep more bytes of the file than the
-    /// limit allows.
+    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if this value would have to keep more bytes of the file than
+    /// the limit allows.
     pub fn step(&mut self) -> Result<Step, Error> {
         self.step_for(InMemory([]))
     }

@@ -85,7 +85,7 @@ pub trait ReadAt: ThreadSafe {
     }
 }
 
-/// The number of bytes that memory is reserved for before the first byte has been read.
+/// The number of bytes for which [`ReadAt::append_range`] reserves memory before it has read the first byte.
 const UNSEEN: usize = 1 << 20;
 
 impl ReadAt for [u8] {
@@ -161,8 +161,8 @@ pub trait Source: ThreadSafe + Sealed {
         None
     }
 
-    /// Returns a reader of the shard called `name`, or `None` if that shard was not found. Only for shards without a digest, such as
-    /// the files of an index, because the reader may not compare it.
+    /// Returns a reader of the shard called `name`, or `None` if that shard was not found. Only for shards without a digest, such
+    /// as the files of an index, because the reader may not compare it.
     #[doc(hidden)]
     fn sibling(&self, name: &str) -> Option<Located<'_>> {
         let _ = name;
@@ -216,7 +216,7 @@ impl BlobRef<'_> {
     }
 }
 
-/// Grows `buffer` to `length` bytes, or cuts it. Their values do not matter, because the caller overwrites them.
+/// Makes `buffer` `length` bytes long: adds zeros, or removes bytes at the end. The caller overwrites all of the bytes.
 pub(crate) fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), BareError> {
     let more = length.saturating_sub(buffer.len());
     buffer.try_reserve_exact(more).map_err(|_| BareError::from(OutOfMemory))?;

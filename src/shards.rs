@@ -2,10 +2,11 @@
 //! names, and the other files of a split GGUF model.
 //!
 //! A shard of the zTensor file `STEM.zt` is the file `STEM-NAME.zt` in the same folder, or the file `blobs/ALGORITHM/DIGITS`, which
-//! is named by its digest. Sibling files of other formats are in the same folder under their names. [`ShardFinder`] finds both on a
-//! file system. By default, it opens only files in the folder, and follows no links. The one exception is the cache of a hub, such
-//! as that of Hugging Face, where a link may lead to the folder `blobs` of the same repository. [`ShardPath`] gives the same paths for files that are read over
-//! the network. A caller that implements [`Find`] can take shards from anywhere.
+//! is named by its digest. Sibling files of other formats are in the same folder under their names. [`ShardFinder`] finds shards
+//! and sibling files on a file system. By default, it opens only files in the folder, and follows no links. The one exception is
+//! the cache of a hub, such as that of Hugging Face, where a link may lead to the folder `blobs` of the same repository.
+//! [`ShardPath`] gives the same paths for files that are read over the network. A caller that implements [`Find`] can take shards
+//! from anywhere.
 
 #[cfg(feature = "std")]
 mod on_disk;
@@ -31,7 +32,8 @@ pub use shard_path::{ShardPath, stem};
 pub use want::{Sibling, Want};
 pub use wanted::{BLOBS, NAME, Wanted};
 
-/// Returns the shards that `manifest` lists, or no shards if their number exceeds the limit `shards`.
+/// Returns the shards that `manifest` lists, except shards whose name or digest cannot be the name of a file. Returns no shards if
+/// their number exceeds the limit `shards`.
 pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
     let shards = manifest.shards();
     if shards.len() > usize_from_u32(manifest.limits().shards()) {
@@ -47,7 +49,7 @@ pub enum Links {
     /// a model from a stranger could make zten read and show any file of the user.
     #[default]
     OfHub,
-    /// All links: the caller trusts the folder.
+    /// All symbolic links, wherever they lead. Only for callers that trust the folder.
     All,
 }
 

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::Error;
 use crate::read_at::ReadAt;
 
-/// The folder of files whose names are their digests, in a store of shards and in the cache of a hub.
+/// The name of the folder whose files are named by their digests, in a store of shards and in the cache of a hub.
 const BLOBS: &str = "blobs";
 
 impl ReadAt for File {

@@ -40,7 +40,7 @@ pub use subject::Threads;
 pub(crate) enum Order {
     /// Row-major order, which callers that receive the elements expect.
     Rows,
-    /// The order in which they are stored.
+    /// The order in which the elements are stored in the file.
     Stored,
 }
 
@@ -224,7 +224,7 @@ impl Verifier {
             sparse.validate(chunk).map_err(|bad| bad.error(component))?;
             take(chunk)
         })?;
-        // A component whose size had to be measured is read twice, and the source may have changed between the two.
+        // A component whose size had to be measured is read twice, and the source may have changed between the two reads.
         if let (Some(count), Some(size)) =
             (sparse.count(component.role()), component.element_size())
             && count.checked_mul(size) != Some(bytes)
@@ -279,8 +279,8 @@ impl Verifier {
         }
     }
 
-    /// Subtracts `bytes`, which the caller has read of `component`, from the limit on the whole file. A caller that reads a component
-    /// as often as a file says bounds its work by this limit. Unstable.
+    /// Subtracts `bytes`, which the caller has read of `component`, from the limit on the whole file. A caller that reads a
+    /// component as often as a file says bounds its work by this limit. Unstable.
     ///
     /// # Errors
     /// `limit-decoded-total`.
@@ -319,8 +319,8 @@ impl Verifier {
 /// An iterator over the dimensions of a sparse object, outermost first.
 type Dimensions<'a> = core::iter::Copied<core::slice::Iter<'a, u64>>;
 
-/// Returns the number of values of a sparse object. If the manifest does not give the size of a component (zstd in
-/// 1.1), the component is decoded to measure it. The sizes of all components are compared.
+/// Returns the number of values of a sparse object, or `None` if `object` is not sparse. If the manifest does not give the size
+/// of a component (zstd in 1.1), the component is decoded to measure it. The sizes of all components are compared.
 fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
     let (indexed, rule, per_value) = match object.layout() {
         Layout::SparseCsr => ("indices", Rule::CsrNnz, 1),
@@ -349,9 +349,9 @@ fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
     Ok(Some(nnz))
 }
 
-/// Returns the number of elements of `component`; a complex number is one element. The component is decoded to find the number if the
-/// manifest does not give the decoded length. Returns `None` if an element has no size in bytes that zten knows: its type is unknown,
-/// or two elements share a byte.
+/// Returns the number of elements of `component`; a complex number is one element. The component is decoded to find the number if
+/// the manifest does not give the decoded length. Returns `None` if an element has no size in bytes that zten knows: its type is
+/// unknown, or two elements share a byte.
 fn count_of(component: &Component<'_>) -> Result<Option<u64>, Error> {
     let Some(size) = component.element_size() else {
         return Ok(None);
@@ -401,7 +401,8 @@ impl Summary {
     }
 }
 
-/// Returns the error of `component`, with which compressed components decode to more than `total` bytes.
+/// Returns the error that the compressed components of a file together decode to more than `total` bytes. `component` is the
+/// component with which they exceed this number.
 #[cold]
 pub(crate) fn decoded_total_error(component: &Component<'_>, total: u64) -> BareError {
     component.error(Limit::DecodedTotal).found(total.saturating_add(1))

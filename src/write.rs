@@ -60,7 +60,7 @@ pub fn canonical_order(a: &str, b: &str) -> Ordering {
 
 /// Collects `items`, and returns an error instead of aborting if memory is out.
 fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, BareError> {
-    // `len` may panic if the size hints of the iterator contradict each other.
+    // The size hint is used instead of `len`, which panics if the two bounds of the hint differ.
     let (mut all, (count, _)) = (Vec::new(), items.size_hint());
     all.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     all.extend(items.take(count));

@@ -1,5 +1,5 @@
-//! Tests of an archive whose bytes change after it was opened. This test is a separate program, because it also runs in a
-//! release build, where no debug assertion notices the change.
+//! Tests of an archive whose bytes change after it was opened. These tests are a separate program, because they also
+//! run in a release build, where no debug assertion notices the change.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,9 +10,9 @@ use zten_testkit::read_accepted;
 struct Fickle<'f> {
     /// The files that `as_ref` returns in turn.
     files: &'f [Vec<u8>],
-    /// Calls of `as_ref` so far.
+    /// The number of calls of `as_ref` so far.
     calls: AtomicUsize,
-    /// Calls for which the first file is returned before the files change.
+    /// The number of calls for which `as_ref` returns the first file, before the files change.
     constant: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Running out of memory for good: with any number of bytes, a call succeeds or returns an error. In `out_of_memory` a
-//! single allocation fails, and later allocations succeed.
+//! Running out of memory for good: whatever the size of the heap, a call succeeds or returns an error. In the test
+//! program `out_of_memory`, on the other hand, a single allocation fails, and later allocations succeed.
 
 #[path = "out_of_memory/work.rs"]
 #[allow(dead_code, clippy::allow_attributes, reason = "`out_of_memory` uses the rest")]
@@ -19,7 +19,7 @@ use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 #[global_allocator]
 static ALLOCATOR: Cap<ChaosAllocator> = Cap::new(ChaosAllocator::<System>::system(), usize::MAX);
 
-/// Runs `work` with `bytes` bytes of memory. Returns its outcome and the number of allocations.
+/// Runs `work` with a heap of `bytes` bytes. Returns the result of `work` and the number of its allocations.
 fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error>, usize) {
     let outcome = Cell::new(Ok(()));
     let report = Check::new().failure_range(0..0).run(|| {

@@ -27,12 +27,12 @@ static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
 /// The lock that keeps tests from running at the same time, because they share the allocator.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Counts of outcomes when each allocation of some work fails in turn.
+/// The numbers of outcomes when each allocation of a piece of work fails in turn.
 #[derive(Default)]
 struct Tally {
     /// The number of allocations that failed.
     failed: usize,
-    /// The number of failures that only removed the names of an error.
+    /// The number of failures that changed the outcome only by removing the names from an error.
     unnamed: usize,
     /// The number of failures that did not change the outcome.
     harmless: usize,
@@ -150,7 +150,7 @@ fn writing_survives_failed_allocations() {
     }
 }
 
-/// Without memory for its names, an error is returned all the same.
+/// An error that should have names is returned without them if there is no memory for the names.
 #[test]
 fn errors_with_names() {
     let _one = ONE.lock();

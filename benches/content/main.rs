@@ -22,7 +22,7 @@ const BYTES: usize = 64 << 20;
 const ROUNDS: usize = 9;
 const QUICK: usize = 2;
 
-/// Returns a 1.2 file with one dense `f32` component, and with the further fields `more`.
+/// Returns a 1.2 file with one dense `f32` component whose blob is `stored`, and with the further fields `more`.
 fn file(stored: &[u8], more: &[(&str, Item)]) -> Vec<u8> {
     let data = component("f32", 64, stored.len() as u64);
     let file = v1("1.2.0", vec![("w", dense_object(&[BYTES as u64 / 4], data))]).blob(64, stored);

@@ -19,7 +19,7 @@ const TENSORS: usize = 300;
 const BYTES: usize = 1 << 30;
 const ROUNDS: usize = 7;
 
-/// Writes `tensors`, each with its sha256.
+/// Writes `tensors` to a file at `path`, each with its SHA-256.
 fn write(path: &Path, tensors: &[Vec<u8>]) {
     let options = WriteOptions::default().checksum(Checksum::Sha256);
     let mut writer = options.create(path).unwrap();
@@ -44,7 +44,7 @@ fn read(archive: &Archive, threads: usize) {
     black_box(loader.read(components).unwrap());
 }
 
-/// Reads the bytes, and hashes them in the buffers. No reader that verifies can be faster.
+/// Reads the bytes of all tensors into `buffers`, and hashes them there. No reader that verifies can be faster.
 fn read_and_hash(archive: &Archive, buffers: &mut [Vec<u8>]) {
     let components = archive.tensors().flat_map(|tensor| tensor.components());
     for (component, buffer) in components.zip(buffers) {

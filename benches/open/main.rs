@@ -21,7 +21,7 @@ const OBJECTS: usize = 100_000;
 const ROUNDS: usize = 21;
 const QUICK: usize = 3;
 
-/// A case: its name, the number of its units, and the function that runs it.
+/// A case: its name, the number of objects or names by which its time is divided, and the function that runs it.
 struct Case<'a> {
     name: &'static str,
     units: u64,
@@ -50,7 +50,7 @@ fn small(names: &[String]) -> Vec<u8> {
     v1("1.2.0", objects).blob(64, &vec![0; names.len() * 64]).build("").bytes
 }
 
-/// Returns the header of a safetensors file with these tensors.
+/// Returns the header of a safetensors file with tensors called `names`.
 fn safetensors(names: &[String]) -> Vec<u8> {
     zten_testkit::safetensors::file(
         names.iter().map(|name| (name, "BF16", [4096, 16], 131_072)),
@@ -58,7 +58,7 @@ fn safetensors(names: &[String]) -> Vec<u8> {
     )
 }
 
-/// Returns the largest heap while `run` runs, in bytes.
+/// Returns the largest number of bytes on the heap at one time while `run` runs.
 fn heap(run: &dyn Fn()) -> u64 {
     allocation_counter::measure(run).bytes_max
 }

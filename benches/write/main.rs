@@ -46,7 +46,8 @@ fn interleaved(cases: &[Case<'_>], rounds: usize, prepare: impl Fn()) -> Vec<Vec
     times
 }
 
-/// Returns a file of empty objects, which consists almost only of its manifest.
+/// Returns a zTensor file of empty objects called `names`, which consists almost only of its manifest. `room` is the
+/// initial capacity of the buffer in bytes.
 fn write(names: &[String], settings: &WriteOptions, room: usize) -> Vec<u8> {
     let mut writer = Writer::new(Vec::with_capacity(room), settings).unwrap();
     for name in names {
@@ -55,7 +56,8 @@ fn write(names: &[String], settings: &WriteOptions, room: usize) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Many objects without data: the time for each object, compared with opening the written file.
+/// Measures writing many objects without data: prints the time for each object, compared with opening the written
+/// file.
 fn manifests(rounds: usize) {
     let sorted = generate::names(OBJECTS);
     let shuffled = generate::shuffled(sorted.clone());
@@ -92,7 +94,8 @@ fn manifests(rounds: usize) {
     }
 }
 
-/// Writes tensors to a file, or each to a shard. Like `cp`, does not wait for the disk. The files are not published.
+/// Writes tensors to a file at `path`, or to as many shards as `shards` says. Like `cp`, does not wait for the disk.
+/// The files are not published.
 fn save(
     path: &Path,
     tensors: &[(String, Vec<u8>)],
@@ -125,7 +128,8 @@ fn save(
     sinks
 }
 
-/// Large tensors: bytes per second, compared with copying the same bytes, and with writing them by `safetensors`.
+/// Measures writing large tensors: prints bytes per second, compared with copying the same bytes, and with
+/// `safetensors` writing them.
 fn data(rounds: usize, total: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

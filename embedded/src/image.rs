@@ -11,8 +11,8 @@ pub mod stream;
 
 use cortex_m_semihosting::debug;
 
-/// Bytes in flash where every element can be borrowed: as blobs are in a file, they begin at a
-/// multiple of 64 at least.
+/// Bytes in flash memory that begin at a multiple of 64 or more, like blobs in a file, so that every element can be
+/// borrowed.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -29,7 +29,7 @@ static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits-zstd.z
 /// `zstd`, one layer of the file is compressed. With the feature `safetensors`, the file is a safetensors file instead.
 pub static MODEL: &[u8] = &FILE.0;
 
-/// Ends the emulator, which ends as the image does.
+/// Ends the emulator. Its exit status says whether the run of the image was `valid`.
 pub fn end(valid: bool) -> ! {
     debug::exit(if valid { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
     loop {
@@ -40,7 +40,7 @@ pub fn end(valid: bool) -> ! {
 #[cfg(feature = "messages")]
 use panic_semihosting as _;
 
-/// Ends the image with a failure on a panic, where nothing may be formatted.
+/// Ends the image with a failure after a panic. The message is not printed, because formatting takes flash memory.
 #[cfg(not(feature = "messages"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

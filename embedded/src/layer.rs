@@ -27,12 +27,12 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Opens the file, and verifies all of it.
+    /// Opens `file`, verifies all of it, and finds the matrix `name`.
     ///
     /// # Errors
-    /// Any rule; [`Misuse::NoTensor`] where there is no tensor of that name.
+    /// Any rule that the file breaks; [`Misuse::NoTensor`] if there is no tensor of that name.
     pub fn open(file: &'static [u8], name: &'static str) -> Result<Self, Error> {
-        // Little memory: a manifest of at most 1 MiB, and content in pieces of 1 KiB.
+        // These limits need little memory: a manifest has at most 1 MiB, and content is read in pieces of 1 KiB.
         let options = OpenOptions::default().limits(Limits::embedded());
         let archive = options.from_bytes(file)?;
         archive.verify()?;
@@ -40,11 +40,11 @@ impl Layer {
         Ok(Self { archive, name })
     }
 
-    /// Multiplies the matrix by `inputs`. Nothing is allocated or copied.
+    /// Multiplies the matrix by `inputs` and writes the result to `outputs`. Nothing is allocated or copied.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the tensor is no matrix of `f32`; [`Misuse::Buffer`] where inputs or
-    /// outputs are not as many as its shape says.
+    /// [`Misuse::Type`] if the tensor is not a matrix of `f32`; [`Misuse::Buffer`] if the number of inputs or outputs
+    /// does not fit the shape of the matrix.
     pub fn apply(&self, inputs: &[f32], outputs: &mut [f32]) -> Result<(), Error> {
         let tensor = self.archive.tensor(self.name)?;
         if tensor.shape() != [outputs.len(), inputs.len()].map(|length| length as u64) {

@@ -1,5 +1,5 @@
-//! A model in flash: [`layer`], a module to be copied; the images of a Cortex-M4 that read one in place; and what
-//! runs them in an emulator.
+//! A model in flash memory: [`layer`], a module to copy into other projects; the images for a Cortex-M4 that run a
+//! network in place; and the host program that runs them in an emulator.
 #![cfg_attr(target_os = "none", no_std)]
 
 #[cfg(not(target_os = "none"))]

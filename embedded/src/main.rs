@@ -1,5 +1,5 @@
-//! Builds all images, runs them, and says what they take: `cargo run`. Ends 1 if anything is not as
-//! it should be.
+//! Builds and runs all images, checks their output, and prints how much memory they take: `cargo run`. Exits with
+//! status 1 if a check fails.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use zten_embedded::host::image::{self, Image};
 use zten_embedded::host::printed::Printed;
 use zten_embedded::host::{Result, emulator, path, validate};
 
-/// A check of the output of an image.
+/// A function that checks the output of an image.
 type Validate = fn(&Printed) -> Result<()>;
 
 /// Each image, its features, and the check of its output.
@@ -25,21 +25,22 @@ const IMAGES: [(&str, &str, Validate); 9] = [
     ("hostile", "messages", validate::rejected),
 ];
 
-/// Bytes of flash of opening, listing and binding: the image `list` less the image `empty`.
+/// The largest number of bytes of flash memory for opening, listing and borrowing: the size of the image `list` less
+/// that of the image `empty`.
 const FLASH: u64 = 112 << 10;
 /// The largest flash size in bytes of an image that reads zTensor files.
 const IMAGE: u64 = 256 << 10;
 /// The largest flash size in bytes of the image that reads safetensors and GGUF files.
 const IMAGE_SAFETENSORS: u64 = 320 << 10;
-/// Bytes of heap of every image without zstd.
+/// The largest number of bytes of heap of every image without zstd.
 const HEAP: u64 = 8 << 10;
-/// Bytes of heap for each object of a file that is opened in place.
+/// The largest number of bytes of heap for each object of a file that is opened in place.
 const HEAP_OBJECT: u64 = 160;
-/// Bytes of heap of the images with zstd, in which one layer decodes to 6,144 bytes.
+/// The largest number of bytes of heap of the images with zstd, in which one layer decodes to 6,144 bytes.
 const HEAP_ZSTD: u64 = 31 << 10;
-/// Bytes of stack of every image.
+/// The largest number of bytes of stack of every image.
 const STACK: u64 = 20 << 10;
-/// Times that the image `spi` reads each byte of the file, in hundredths.
+/// The largest number of bytes that the image `spi` reads, in hundredths of the size of the file.
 const READS: u64 = 105;
 
 fn network(file: &str) -> PathBuf {
@@ -76,7 +77,7 @@ fn run() -> Result<()> {
     at_most("flash of opening, listing and binding", list - empty, FLASH)
 }
 
-/// Runs an image: what it prints, if that is what it should.
+/// Runs an image, and returns what it printed, if the check `validated` accepts its output.
 fn outcome(image: &Image, validated: Validate) -> Result<Printed> {
     let text = emulator::run(&image.path)?;
     println!("{text}");
@@ -85,14 +86,14 @@ fn outcome(image: &Image, validated: Validate) -> Result<Printed> {
     Ok(printed)
 }
 
-/// The row of an image in the table, if it keeps below the ceilings.
+/// Returns the row of an image in the table. An image that exceeds a limit is an error.
 fn row(name: &str, features: &str, image: &Image, printed: &Printed) -> Result<String> {
     let flash = image.flash;
     let most = if features.contains("safetensors") { IMAGE_SAFETENSORS } else { IMAGE };
     at_most("flash", flash, most)?;
     let (heap, stack) = match (printed.heap, printed.stack) {
         (Some(heap), Some(stack)) => (heap, stack),
-        // They cannot print numbers.
+        // Images without the feature `messages` cannot print numbers.
         _ if !features.contains("messages") => {
             return Ok(format!("| `{name}` | {features} | {flash} | | |\n"));
         }
@@ -111,7 +112,8 @@ fn at_most(what: &str, bytes: u64, most: u64) -> Result<()> {
     Err(format!("{what}: {bytes} bytes, and at most {most} are allowed").into())
 }
 
-/// The model in place: says what NumPy does, and takes little for each object.
+/// Checks the output of the image `model`: the logits are those of NumPy, and the heap stays within the limit for
+/// each object.
 fn model(printed: &Printed, file: &str) -> Result<()> {
     validate::digits(printed)?;
     let file = std::fs::read(network(file))?;
@@ -120,7 +122,8 @@ fn model(printed: &Printed, file: &str) -> Result<()> {
     at_most("heap for all objects", heap, HEAP_OBJECT * objects)
 }
 
-/// The model behind a bus: lists the same, says the same, and hardly reads a byte twice.
+/// Checks the output of the image `spi`: the logits are those of NumPy, and the flash memory is read hardly more than
+/// once.
 fn spi(printed: &Printed, file: &str) -> Result<()> {
     validate::objects(printed, &network(file))?;
     validate::digits(printed)?;

@@ -22,14 +22,16 @@ INPUTS = 8
 
 
 def quantized(weight):
-    """Rows of FP8, the largest of each at the largest FP8, and what to multiply each row by."""
+    """Returns the rows of `weight` in FP8, each scaled so that its largest element is the largest
+    FP8 number, and the factor that restores each row."""
     largest = np.float32(ml_dtypes.finfo(ml_dtypes.float8_e4m3fn).max)
     scale = (np.abs(weight).max(axis=1) / largest).astype(np.float32)
     return (weight / scale[:, None]).astype(ml_dtypes.float8_e4m3fn), scale
 
 
 def described(tensor):
-    """Converts to what `safetensors` takes; its functions for NumPy know no FP8."""
+    """Converts a PyTorch tensor for the function of `safetensors` that takes raw bytes, because
+    its functions for NumPy do not know FP8."""
     data = {"data_ptr": tensor.ctypes.data, "data_len": tensor.nbytes}
     return TensorSpec(dtype=tensor.dtype.name, shape=tensor.shape, **data)
 

@@ -6,13 +6,13 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use zten_zstd::decode::{Bounds, DecodeError, Decoder, Flaw, Frames, decode};
 use zten_zstd::encode::{Level, encode};
 
-/// The largest number of decoded bytes.
+/// The largest number of bytes that frames may decode to in this target.
 const MOST: u64 = 1 << 20;
 const BOUNDS: Bounds = Bounds { window: MOST, decoded: MOST, declared: None };
 /// The smallest window of a frame that is not a single segment: RFC 8878 §3.1.1.1.2.
 const SMALLEST_WINDOW: usize = 1 << 10;
 
-/// Lets the oracles measure the heap.
+/// Lets the oracles of the test kit measure the heap of this program.
 pub fn measure_heap() {
     zten_testkit::oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
 }
@@ -49,15 +49,16 @@ fn decoded(frames: &[u8], piece: usize) {
     decoder.window_log_max(MOST.ilog2()).expect("a possible window");
     let mut theirs = Vec::new();
     if decoder.take(MOST + 1).read_to_end(&mut theirs).is_err() {
-        // libzstd may reject more, such as checksums of seek tables, which zten does not check here.
+        // libzstd may reject frames that zten accepts, for example because of checksums in seek tables, which zten
+        // does not check here.
         return;
     }
     match ours {
         Ok(ours) => {
             assert!(ours == theirs, "{} bytes, and to libzstd {}", ours.len(), theirs.len());
         }
-        // In output no larger than the smallest window, no offset can reach back too far, so both must agree. libzstd accepts empty
-        // compressed blocks, and zten does not.
+        // If the output is no larger than the smallest window, no offset can reach back too far, so libzstd and zten
+        // must agree. The only exception are empty compressed blocks, which libzstd accepts, and zten does not.
         Err(error) if theirs.len() <= SMALLEST_WINDOW && !has_empty_block(frames, &error) => {
             assert_ne!(error.flaw(), Flaw::Corrupt, "libzstd makes {} bytes", theirs.len());
         }
@@ -65,7 +66,8 @@ fn decoded(frames: &[u8], piece: usize) {
     }
 }
 
-/// Returns whether the error comes after an empty compressed block. A checksum may follow the last block.
+/// Returns whether `error` was found just after an empty compressed block. A checksum may follow the block if it is
+/// the last.
 fn has_empty_block(frames: &[u8], error: &DecodeError) -> bool {
     let end = usize::try_from(error.at()).expect("a place in memory");
     let headers = [3, 7].into_iter().filter_map(|back| frames.get(end.checked_sub(back)?..));
@@ -105,10 +107,11 @@ fn in_pieces(frames: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
     Ok(all)
 }
 
-/// Decodes frames with the decoder that a feature of `zten` selects instead of its own.
+/// Decodes `frames` with the decoder that the feature `zstd-ruzstd` makes zten use in place of its own. Returns
+/// `None` if the frames are rejected.
 #[cfg(feature = "zstd-ruzstd")]
 fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
-    // A 1.1 file may leave out the decoded size.
+    // A 1.1 file may leave out the decoded size, which is not known here.
     let file = zten_testkit::generate::packed(frames, None);
     let limits = zten::Limits::default().with_decoded(MOST);
     let options = zten::OpenOptions::default().limits(limits);
@@ -118,8 +121,8 @@ fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
     component.read().ok().map(|decoded| decoded.to_vec())
 }
 
-/// Encodes content, and repetitions of it that are longer than a block, which fuzzers rarely make. Decodes the result with all
-/// decoders.
+/// Encodes content, and for short content also repetitions of it that are longer than a block, which fuzzers rarely
+/// make. Checks that all decoders restore the content.
 fn encoded(content: &[u8], level: u8) {
     let level = Level::new(level).expect("a level");
     all(content, level);

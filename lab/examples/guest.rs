@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use zten::write::{Copier, WriteOptions};
 use zten::{Archive, Error, InMemory, OpenOptions, verify::Verifier};
 
-/// The current file.
+/// The file that the next call reads.
 static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// Allocates memory for a file of `length` bytes, and returns its address.

@@ -76,7 +76,7 @@ def tensor_files(wheel, folder):
 
 
 def numpy_sum(read):
-    """Returns the sum of the array that `read` returns."""
+    """Returns the SHA-256 of the array that `read` returns."""
     try:
         array = read()
     except ValueError as error:
@@ -198,7 +198,8 @@ def of_zten(zten, path, *options):
 
 
 def compared(zten, kind, path, counts):
-    """Compares one file, and returns what differs, or `None`."""
+    """Compares what zten and the library of the format read in the file at `path`. Returns a
+    description of the difference, or `None`. Counts the outcome in `counts`."""
     check = json.loads(subprocess.run([zten, "check", "--json", path], capture_output=True).stdout)
     verdict, rule = check["verdict"], check["rule"]
     is_script = rule == "torch-script"

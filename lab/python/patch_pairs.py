@@ -135,13 +135,13 @@ def section(steps: int) -> str:
 
 `lab/python/patch_pairs.py` trains a transformer of {parameters:,} parameters on the pages of this repository for {steps} steps with
 Adam, whose weights are f32. A checkpoint in bf16 has these weights rounded, as trainers with mixed precision send them. Each patch is
-made of tensors in memory, and applied to a file and in place. A *rate* of 0.001 is that of training from the start, and 0.00001 is that
-of fine-tuning and reinforcement learning, here also from the start. Sizes are parts of the new file.
+made of tensors in memory, and applied to a file and in place. A learning *rate* of 0.001 is usual for training from the start, and 0.00001
+for fine-tuning and reinforcement learning. Here both train from the start. Sizes are percentages of the new file.
 
 {lines}
 
-In f32 a step of Adam changes nearly every element, and no form of the changes is small. Rounded to bf16, a small step leaves most
-elements as they are.
+In f32 a step of Adam changes nearly every element, so no form of the changes is small. Rounded to bf16, most elements do not change in a
+small step.
 """
 
 

@@ -170,13 +170,15 @@ def wide_safetensors(path: str) -> Any:
 
 @cache
 def saved(count: int, quick: bool) -> dict[str, Any]:
-    """400 MiB in `count` arrays, or 1/50 of that."""
+    """Returns `count` arrays of 400 MiB together, or of 8 MiB if `quick`, by their names."""
     elements = (400 << 18) // count // (50 if quick else 1)
     return {f"layer.{at}": np.full(elements, at, np.float32) for at in range(count)}
 
 
 def arrays_of(path: str) -> dict[str, Any]:
-    """Returns the arrays to save. The name of the file says how many they are, and whether the race is a quick one."""
+    """Returns the arrays that a race of saving writes. If the name of the file has the word
+    "large", they are 8 arrays, and otherwise 10,000. If it has the word "quick", they have
+    little data."""
     name = Path(path).name
     return saved(8 if "large" in name else 10_000, "quick" in name)
 
@@ -219,7 +221,7 @@ def save_torch_safetensors(path: str) -> None:
 
 
 def got(file: Any) -> Any:
-    """Reads 1,000 of its tensors, one by one."""
+    """Reads 1,000 of the tensors of `file`, one by one, by their names."""
     return [file.get_tensor(name) for name in list(file.keys())[:1_000]]
 
 
@@ -284,7 +286,8 @@ def once(work: str, path: str, rounds: int) -> float:
 
 @dataclass(frozen=True)
 class Race:
-    """Our work on our file, the peer's work on its file, and the largest ratio that is claimed."""
+    """A race: the work of zten on its file, the work of a peer on its own file, and the largest
+    ratio of the times that is claimed."""
 
     what: str
     claim: float | None
@@ -292,7 +295,8 @@ class Race:
     peer: tuple[str, Path]
 
     def run(self, turns: int, rounds: int) -> tuple[float, float, float]:
-        """Returns the median times of both in seconds, and the median of their ratios."""
+        """Returns the median times of zten and of the peer in seconds, and the median of the
+        ratios of their times."""
         def timed(work: str, path: Path) -> float:
             command = [sys.executable, __file__, "--work", work, str(path), str(rounds)]
             return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -303,7 +307,7 @@ class Race:
 
 
 def write_gguf(path: Path, count: int, tokens: int) -> None:
-    """Writes `count` tensors of 64 elements and a vocabulary."""
+    """Writes a GGUF file with `count` tensors of 64 elements and a vocabulary of `tokens` tokens."""
     import gguf
 
     writer = gguf.GGUFWriter(path, "llama")

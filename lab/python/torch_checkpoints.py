@@ -26,7 +26,7 @@ from safetensors.torch import load_file
 
 TYPES = """float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 uint16 uint32 uint64
 float8_e4m3fn float8_e5m2""".split()
-# Types that safetensors does not have.
+# More types of PyTorch. The function `convert` says which of these safetensors cannot hold.
 OTHERS = "complex128 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
 
 

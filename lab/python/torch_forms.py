@@ -38,7 +38,7 @@ def text(value: str) -> bytes:
 
 
 def old_text(value: bytes | str) -> bytes:
-    """A byte string of Python 2."""
+    """Returns the instruction of a byte string, as Python 2 wrote it."""
     data = value.encode() if isinstance(value, str) else value
     return b"U" + bytes([len(data)]) + data
 

@@ -59,7 +59,8 @@ def timed(who: str, what: str, path: str) -> float:
 
 
 def pair(what: str, path: Path, turn: int) -> tuple[float, float]:
-    """Returns the times of both, each in a process of its own."""
+    """Returns the times of zten and of safetensors, each measured in a process of its own. `turn`
+    decides which one begins."""
     def run(who: str) -> float:
         command = [sys.executable, __file__, "--one", who, what, str(path)]
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -14,15 +14,16 @@ use zten_lab::proof::machine::Maker;
 
 /// The number of times that the bytes are doubled.
 const STEPS: u32 = 3;
-/// The maximum ratio of the work for twice the bytes.
+/// The largest factor by which the work may grow when the bytes are doubled.
 const TWICE: f64 = 2.2;
 
-/// The work of one call at each size.
+/// The measured work of one call on one kind of file, at several sizes of the file.
 struct Row {
     name: &'static str,
     call: Call,
     ceiling: u64,
-    /// The number of bytes of the file and of its decoded content, and the number of instructions.
+    /// For each size, the number of bytes of the file and of its decoded content together, and the number of executed
+    /// instructions.
     sizes: Vec<(u64, u64)>,
     failed: Option<String>,
 }
@@ -32,7 +33,7 @@ impl Row {
         self.sizes.iter().map(|(bytes, work)| *work as f64 / *bytes as f64)
     }
 
-    /// Returns the maximum ratio of the work for twice the bytes, over all steps.
+    /// Returns the largest factor by which the work grows from one size to the next, scaled to twice the bytes.
     fn ratio(&self) -> f64 {
         let each: Vec<f64> = self.per_byte().collect();
         each.windows(2).map(|pair| 2.0 * pair[1] / pair[0]).fold(0.0, f64::max)
@@ -44,7 +45,8 @@ impl Row {
         format!("{}, {}: {}", self.name, self.call.name(), self.ceiling)
     }
 
-    /// Returns a description of the first condition that does not hold, if any.
+    /// Returns a description of the first bound that the row does not keep: the call fails, the work grows faster
+    /// than linearly, or a byte takes more instructions than the ceiling. Returns `None` if all are kept.
     fn broken(&self) -> Option<String> {
         let ceiling = self.per_byte().fold(0.0, f64::max);
         if let Some(failed) = &self.failed {

@@ -24,7 +24,7 @@ struct Index {
     files: Vec<Entry>,
 }
 
-/// What a page shows of a rule: a file that breaks the rule, and a valid file.
+/// What the page about a rule shows: a command about a file that breaks the rule, and a command about a valid file.
 #[derive(Debug, Default)]
 pub(crate) struct Example {
     /// The content of a file that the commands need, with its name.
@@ -34,7 +34,7 @@ pub(crate) struct Example {
     /// The command about a valid file that differs little from the broken one, and what the command prints. `None` if there is no
     /// such file.
     pub valid: Option<Session>,
-    /// The files of the corpus in both commands, in the repository.
+    /// The paths in the repository of the files of the corpus that both commands use.
     pub files: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ struct Asked {
 /// A safetensors file without tensors.
 const EMPTY: &[u8] = b"\x08\0\0\0\0\0\0\0{}      ";
 
-/// Rules that are checked only if the caller asks for them, or in folders.
+/// The examples of rules that are checked only if the caller asks for them, or in folders.
 const ASKED: [Asked; 7] = [
     Asked {
         rule: "policy-format",
@@ -180,7 +180,7 @@ impl Examples {
         fs::create_dir_all(path.parent().ok_or("a file without a folder")?)?;
         fs::write(path, asked.written.1)?;
         if asked.rule == "program-file" {
-            // Python source is expected anywhere but beside weights.
+            // Such rules are about what lies next to weights, so the folder must contain weights.
             fs::write(folder.path().join("folder/model.safetensors"), EMPTY)?;
         }
         // The command does not follow links that it finds, but those in a given path.

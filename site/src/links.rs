@@ -31,7 +31,7 @@ pub(crate) fn check(book: &Path) -> Result<String> {
     let mut broken = Vec::new();
     let mut links = 0;
     for (file, page) in &pages {
-        // The page for addresses that do not exist is served under any of them.
+        // A page for addresses that do not exist is served under any path, so its relative links cannot be checked.
         let is_lost = *file == "404.html";
         for target in page.targets.iter().filter(|_| !is_lost) {
             let Some(there) = local(file, target) else { continue };

@@ -1,8 +1,9 @@
-//! The little of Markdown that pages need: where code is, the targets of links, and text that is shown as it is.
+//! The parts of Markdown that this program needs: finding code, rewriting the targets of links, and showing text as
+//! it is.
 
 use crate::Result;
 
-/// A part of a page.
+/// A piece of a page of Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     /// Text outside of code.

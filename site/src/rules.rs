@@ -11,7 +11,7 @@ use crate::markdown::shown;
 use crate::sources::Mentions;
 use crate::writers::writers;
 
-/// The rule that depends on how zten was built, and on no file.
+/// The rule about features that zten was built without. No file of the corpus can break it.
 const OF_THE_BUILD: &str = "unsupported-feature";
 
 /// A group of rules that share a page: the rules of one format, or the rules about one topic.
@@ -113,7 +113,8 @@ pub(crate) fn pages(examples: &Examples, mentions: &Mentions) -> Result<Pages> {
             text.push_str(&format!("| [`{id}`]({id}/index.md) | {holds}{note} |\n"));
             summary.push_str(&format!("    - [{id}](rules/{id}/index.md)\n"));
             let example = examples.example(id)?;
-            // What a caller asks for may take several files, or a command of its own.
+            // Rules about what a caller asks for may need several files, or a command of their own, and so may have
+            // no example.
             if example.is_none() && *file != "callers" && id != OF_THE_BUILD {
                 return Err(format!("no file of the corpus is about the rule {id}").into());
             }
@@ -243,7 +244,7 @@ fn writers_of(row: &Row, examples: &Examples) -> String {
         ));
     }
     for writer in writers().filter(|writer| writer.rule == id) {
-        // Only pages are part of the site.
+        // Only Markdown pages are part of the site, so other sources get no link.
         let source = match writer.source.strip_suffix(".md") {
             Some(page) => format!(" ([source](../../{page}.md))"),
             None => String::new(),

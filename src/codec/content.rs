@@ -133,8 +133,9 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// Prepares to decode `component`. Reads the headers of all its frames if it is compressed. `prefix` is the number of bytes before
-    /// the first element that belong to the checksum of the component: the header of an array in an `.npz` file, for example.
+    /// Prepares to decode `component`. Reads the headers of all its frames if it is compressed. `prefix` is the number of bytes
+    /// before the first element that belong to the checksum of the component: the header of an array in an `.npz` file, for
+    /// example.
     fn open<R: ReadAt>(component: &Component<'_>, source: &R, prefix: u64) -> Result<Self, Error> {
         let (extent, limits) = (component.extent(), component.limits());
         #[cfg(not(feature = "deflate"))]
@@ -244,8 +245,8 @@ impl<'a> Component<'a> {
         let stored = self.extent().length();
         let most = stored.saturating_mul(rules.expansion).saturating_add(rules.slack);
         if length > rules.longest.min(most) {
-            // The pickle stays unchecked and the component unread. Checking it would take memory in proportion to its
-            // decoded size, and a few stored bytes can decompress to a large one.
+            // This pickle is not checked, and the component stays unread. Checking the pickle would take memory in
+            // proportion to its decoded size, and a few stored bytes can decompress to a very large pickle.
             return Ok(());
         }
         let bytes = self.reader_of(StorageType::U8)?.collect()?;
@@ -285,7 +286,8 @@ impl<'a> Component<'a> {
     fn rows(&self) -> Result<Reader<'a>, Error> {
         let (location, extent, shape) = (self.location(), self.extent(), self.tensor().shape());
         let declared = self.decoded_length().ok_or(BareError::internal().at(location))?;
-        // Either the whole blob or the elements are in memory, so the larger of the two counts.
+        // Either the whole blob or only its elements will be held in memory, so the larger of these two sizes is compared
+        // with the limit.
         let most = declared.max(extent.length());
         if most > self.limits().decoded() {
             let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
@@ -387,7 +389,8 @@ impl<'a> Component<'a> {
     /// `wanted`.
     fn wrong_decoded_checksum(&self, wanted: u32) -> Result<Option<u32>, Error> {
         let mut reader = self.stored_reader()?;
-        // The reader leaves out a checksum that components share. This hasher gets the prefix and all decoded bytes.
+        // The reader does not compute a checksum that components share. So its hasher is replaced by one that computes this
+        // checksum of the prefix and of all decoded bytes.
         reader.reading.hasher = Some(Hasher::new(None).with_checksum(Some(wanted)));
         let (source, reading) = (&reader.source, &mut reader.reading);
         let mut buffer = Vec::new();
@@ -396,7 +399,9 @@ impl<'a> Component<'a> {
         Ok(reading.hasher.as_ref().and_then(Hasher::wrong_checksum))
     }
 
-    /// Creates a reader at the start of the content.
+    /// Creates a [`Reader`] of this component from its parts. No content has been read from `stored`, which decodes the bytes of
+    /// `source` to elements of the type `storage`. `hasher` gets all bytes that the digest covers, and has got those before the
+    /// content.
     #[inline]
     fn reading(
         &self,
@@ -515,7 +520,7 @@ impl Reader<'_> {
         }
         loop {
             let filled = bytes.len();
-            // After all declared bytes, an empty buffer suffices to verify the end.
+            // Once all declared bytes have been read, a read into an empty buffer verifies that the content ends there.
             let wanted = self.wanted().min(most.saturating_sub(filled));
             let needed = filled.saturating_add(wanted);
             grow(&mut bytes, needed, most).map_err(BareError::from)?;
@@ -553,9 +558,9 @@ impl Reader<'_> {
         seeks
     }
 
-    /// Skips to the decoded bytes `run`, which lie at or behind the current position. Later chunks have at most `most`
+    /// Skips to the decoded bytes `run`, which lie at or after the current position. Later chunks have at most `most`
     /// bytes; in a seekable zstd component the next chunk also ends with `run`, so that no frame is decoded only for
-    /// bytes behind `run`.
+    /// bytes after `run`.
     pub(crate) fn seek(&mut self, run: &Range<u64>, most: usize) -> Result<(), Error> {
         let reading = &mut self.reading;
         let distance = run.start.saturating_sub(reading.position);
@@ -687,7 +692,7 @@ impl Reading<'_> {
         };
         let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(BareError::internal())?;
         if room.is_empty() && self.wanted() > 0 {
-            // Compressed content may have ended already. Only another read tells.
+            // Only another read tells whether compressed content has ended, and the buffer has no room for a byte.
             return match self.next(source, &mut Vec::new())? {
                 Some(_) => Err(BareError::misuse(Misuse::Buffer).into()),
                 None => Ok(0),
@@ -840,8 +845,8 @@ impl Reading<'_> {
 
     /// Validates what can be checked only at the end: whole elements, the unused nibble, the checksum and the digest.
     pub(super) fn end(&mut self) -> Result<(), BareError> {
-        // Components of 1.x hold whole elements. If the manifest does not give their decoded size, only decoding finds
-        // it.
+        // Components of 1.x hold whole elements. If the manifest does not give the decoded size of a component, it is known
+        // only now.
         let unit =
             self.component.unit().filter(|_| self.component.facts().container.whole_elements);
         if unit.is_some_and(|unit| !self.position.is_multiple_of(unit)) {
@@ -867,7 +872,7 @@ impl Reading<'_> {
             // Other components lie in the same storage, which is now verified for them, too.
             sum.set_verified();
         }
-        // The hasher is taken at the end, so the digest is compared once.
+        // The hasher is taken out, so a further call at the end of the content does not compare the digest again.
         match self.hasher.take().map(Hasher::finish) {
             Some(Ok(verified)) => self.verified = Some(verified),
             Some(Err(mismatch)) => {

@@ -36,7 +36,8 @@ pub enum NoContentDigest {
 }
 
 impl NoContentDigest {
-    /// Returns the location of the component without a suitable digest, if that is the reason.
+    /// Returns the location of the component that has no digest, or too weak a digest. For any other reason, the location names no
+    /// component.
     pub fn location(&self) -> Location {
         match self {
             Self::NotDefined | Self::Internal => Location::default(),
@@ -50,9 +51,9 @@ impl fmt::Display for NoContentDigest {
         f.write_str(match self {
             Self::NotDefined => "no content digest: only files of generation 2 have one",
             Self::Internal => "internal error: the manifest changed since it was validated",
-            Self::Undigested(_) => "no content digest: the part has no digest",
+            Self::Undigested(_) => "no content digest: a component has no digest",
             Self::WeakPart(_) => {
-                "no content digest: the digest of the part is weaker, or of an unknown algorithm"
+                "no content digest: the digest of a component is weaker, or of an unknown algorithm"
             }
         })
     }

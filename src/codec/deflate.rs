@@ -28,8 +28,9 @@ pub(super) struct Inflate {
     next: usize,
     /// The number of bytes before `next` in the window that have been decoded but not handed out.
     ready: usize,
-    /// Stored bytes that have been read. `taken` is the number of them that have been decoded.
+    /// The stored bytes that were read last.
     input: Vec<u8>,
+    /// The number of bytes at the front of `input` that have been decoded.
     taken: usize,
     /// The range of the file with the stored bytes that have not been read.
     stored: Extent,

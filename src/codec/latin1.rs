@@ -16,8 +16,9 @@ const INPUT: usize = 64 << 10;
 pub(super) struct Latin1 {
     /// The range of the file with the stored bytes that have not been read.
     stored: Extent,
-    /// Stored bytes that have been read, and the number of them that have been decoded.
+    /// The stored bytes that were read last.
     input: Vec<u8>,
+    /// The number of bytes at the front of `input` that have been decoded.
     taken: usize,
     /// The number of decoded bytes that are still to be returned.
     left: u64,

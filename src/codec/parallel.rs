@@ -76,8 +76,9 @@ struct Work<'a, 'b> {
     /// The hasher of the component's digest, if the digest is computed over stored (compressed) bytes; `None` if it is
     /// computed over decoded bytes.
     hasher: Option<Hasher>,
-    /// Decoded frames that wait for an earlier frame, and the number of frames that have been validated.
+    /// For each frame, its decoded bytes while they wait for an earlier frame to be validated.
     done: Vec<Option<&'b [u8]>>,
+    /// The number of frames that have been validated, which are the first frames of the component.
     validated: usize,
     reading: Reading<'a>,
 }
@@ -96,7 +97,7 @@ impl<'b> Work<'_, 'b> {
     fn note(&mut self, position: usize, decoded: &'b [u8]) -> Option<()> {
         *self.done.get_mut(position)? = Some(decoded);
         while let Some(decoded) = self.done.get_mut(self.validated).and_then(Option::take) {
-            // The reading has a hasher only if the digest is computed over decoded bytes.
+            // `reading.hasher` is missing if the digest is computed over stored bytes, which `Work::hasher` gets instead.
             if let Some(hasher) = &mut self.reading.hasher {
                 hasher.update(decoded);
             }
@@ -192,7 +193,7 @@ impl Reader<'_> {
         done.resize(count, None);
         let left = frames.all.into_iter().enumerate();
         let work = Work { left, room: buffer, hasher, done, validated: 0, reading };
-        // `None` after any thread found something wrong.
+        // The value in the mutex is `None` after any thread has found something wrong, which ends the work of all threads.
         let work = Mutex::new(Some(work));
         let one = || {
             let job = work.lock().ok()?.as_mut()?.next(&source);

@@ -15,12 +15,13 @@ pub(super) const RECORDS: usize = 64 << 10;
 pub(super) struct Records {
     /// The size of a record in bytes.
     record: u64,
-    /// The offset and the size of the field in each record, in bytes.
+    /// The offset of the field in each record, in bytes.
     offset: u64,
+    /// The size of the field in bytes.
     size: u64,
-    /// Decoded bytes of the content, which is the records one after the other. `start` is the position of the first decoded
-    /// byte in the content.
+    /// The bytes that were decoded last. The content is the records one after the other.
     bytes: Vec<u8>,
+    /// The offset in the decoded content of the first byte of `bytes`.
     start: u64,
     /// The number of bytes of the field that have been handed out, summed over all records so far.
     taken: u64,

@@ -15,11 +15,13 @@ use crate::num::u64_from_usize;
 use crate::read_at::ReadAt;
 use crate::rules::{Limit, Rule};
 
-/// The magic of the skippable frame that holds the table. `SEEKABLE` is the magic at the end of the table.
+/// The magic at the start of the skippable zstd frame that holds the seek table.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
+/// The magic at the end of the seek table.
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
-/// The number of bytes of the seek table before its entries. `TAIL` is the number of bytes after them.
+/// The number of bytes of the seek table before its entries: the magic of a skippable frame, and the number of bytes that follow.
 const HEAD: u64 = 8;
+/// The number of bytes of the seek table after its entries: the number of entries, the descriptor, and the magic.
 const TAIL: u64 = 9;
 /// The largest number of bytes to which one zstd frame may decode.
 const FRAME_CAP: u32 = 16 << 20;
@@ -142,8 +144,9 @@ impl Seekable {
         Ok(())
     }
 
-    /// Returns the error for sizes that do not add up to `found`. It also occurs while decoding, if the source returns
-    /// another table than before.
+    /// Returns the error that the sizes in the seek table do not add up, because they decode to `found` bytes. The error also
+    /// occurs while decoding, if the source returns another table than before; `found` is then the number of bytes that were
+    /// still to come.
     fn sizes(&self, found: u64) -> BareError {
         BareError::new(Rule::SeekSizes, self.extent.offset()).found(found)
     }

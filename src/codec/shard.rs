@@ -362,11 +362,13 @@ fn blobs_of(blobs: &[WeakBlob], shard: usize) -> impl Iterator<Item = &WeakBlob>
     blobs.iter().skip(first).take_while(move |blob| blob.shard == shard)
 }
 
-/// A shard, and the first shard that has the same file, size and digest, so that one comparison serves both. Both are
-/// numbers of the caller.
+/// A shard, and the first shard that has the same file, size and digest, so that comparing the digest once serves both shards. The
+/// caller of [`same_blobs`] has given each shard a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SameBlob {
+    /// The number of the first shard with the same file, size and digest; the number of the shard itself if it is the first.
     first: usize,
+    /// The number of the shard.
     shard: usize,
 }
 
@@ -440,7 +442,7 @@ fn compare_group<S: ReadAt>(
     Ok(())
 }
 
-/// Copies the block checksums of `verified` whose blocks overlap `blobs`, which are sorted.
+/// Copies the blocks of `verified`, with their sums, that overlap `blobs`, which are sorted.
 fn part<'b>(
     verified: &VerifiedBlocks,
     blobs: impl Iterator<Item = &'b WeakBlob>,
@@ -652,7 +654,8 @@ impl<S: ReadAt> OwnShards<S> {
         found.try_reserve_exact(bound.len()).map_err(|_| OutOfMemory)?;
         let mut names = manifest.shards().enumerate();
         for BoundShard { shard, source, version, .. } in bound {
-            // `bound` is in the order of the table, so one pass over the table finds all names.
+            // The shards that were found are in the order of the table. So the search for each continues in the table after the
+            // shard before, and all searches together pass over the table once.
             let position = names.find(|(_, listed)| listed.name() == shard.name());
             let (position, _) = position.ok_or(BareError::internal())?;
             let (compared, turn, first) = Default::default();
@@ -763,7 +766,7 @@ impl<S: ReadAt> OwnShards<S> {
                 let shard = manifest.shard_at(self.found.get(at)?.position)?;
                 Some((at, shard.digest()))
             };
-            // `set` fails if another thread was faster. Its list is the same.
+            // `set` fails if another thread has set the list first. That list is equal, so the error is ignored.
             let _ = self.blobs.set(weak_blobs(manifest, number)?);
         }
         let blobs = self.blobs.get().map(Vec::as_slice).unwrap_or_default();

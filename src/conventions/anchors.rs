@@ -14,7 +14,8 @@ pub(super) enum Anchor {
     Biases,
 }
 
-/// The end of the name of each anchor.
+/// The suffix of a tensor's name that makes the tensor an anchor, for each kind of anchor: `w_blocks` is an anchor of the kind
+/// `Blocks`.
 const ANCHORS: [(&str, Anchor); 9] = [
     ("_blocks", Anchor::Blocks),
     ("_scale_inv", Anchor::ScaleInv),
@@ -28,7 +29,8 @@ const ANCHORS: [(&str, Anchor); 9] = [
 ];
 
 impl Anchor {
-    /// Returns the anchor that a tensor called `name` is, and `name` without the end of the anchor.
+    /// Returns `name` without the suffix of an anchor, and the kind of this anchor. Returns `None` if a tensor called `name` is
+    /// no anchor.
     pub(super) fn of(name: &str) -> Option<(&str, Self)> {
         let stem = |(end, anchor): (&str, Self)| Some((name.strip_suffix(end)?, anchor));
         ANCHORS.into_iter().find_map(stem)

@@ -1,4 +1,4 @@
-//! Unpacking codes.
+//! Unpacking the integer codes of quantized tensors, several of which share a word, into floats.
 
 use super::plan::{ColumnPacking, Order};
 
@@ -66,7 +66,7 @@ pub(super) fn unpack_columns(
     for (number, row) in rows.chunks_mut(columns.max(1)).enumerate() {
         let start = number.saturating_mul(bits.into());
         if word == 8 {
-            // Codes of 4 or 8 bits, none of which is in two words.
+            // Words of one byte hold codes of 4 or 8 bits, so no code is in two words.
             let (first, shift) = (start >> 3, u32::try_from(start & 7).unwrap_or_default());
             let words = bytes.get(first.saturating_mul(columns)..).unwrap_or_default();
             for (slot, word) in row.iter_mut().zip(words) {
@@ -99,7 +99,8 @@ fn mask(bits: u8) -> u32 {
 
 /// Converts a code of at most 8 bits to the float of the same value.
 fn float(code: u32) -> f32 {
-    // Without a branch for larger codes, the compiler makes vectors of the loops.
+    // The lowest byte is taken without a check that the code fits in a byte, so that the compiler can vectorize the loops of
+    // the callers.
     let [lowest, ..] = code.to_le_bytes();
     lowest.into()
 }

@@ -169,14 +169,14 @@ struct Facts {
     /// Whether the object has a layout of zTensor 2; otherwise it has the layout of zTensor 1.2.
     is_v2: bool,
     bits: u8,
-    /// The number of rows of a matrix (for a stack of matrices, of all matrices together), and the number of its columns: each 1 or
-    /// more.
+    /// The number of rows of the matrix, or of all matrices of a stack together: 1 or more.
     rows: u64,
+    /// The number of columns of each matrix: 1 or more.
     columns: u64,
     /// The number of codes that share a scale, counted along the axis of the groups: 1 or more.
     size: u64,
-    /// The index of the last dimension. Groups lie along this dimension, unless the codes are packed along the inputs: then they lie
-    /// along dimension 0.
+    /// The index of the last dimension. Groups lie along this dimension, unless the codes are packed along the inputs: then they
+    /// lie along dimension 0.
     last_axis: u64,
 }
 
@@ -193,7 +193,8 @@ enum MemberRole {
 }
 
 impl Facts {
-    /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite form.
+    /// Returns what the tensor with the role `role` becomes. Returns `None` if the convention has no such tensor, or no composite
+    /// form.
     fn member_role(&self, role: &str) -> Option<MemberRole> {
         let Self { convention, bits, rows, columns, size, .. } = *self;
         let component = |role, from, to, shape| {
@@ -201,7 +202,8 @@ impl Facts {
             MemberRole::Component(role, recode)
         };
         let codes = if self.is_v2 { "data" } else { "packed_weight" };
-        // The groups of GPTQ and AWQ lie along the rows, and those of the others along the columns.
+        // The shape of the scales and zero points. In GPTQ and AWQ, the codes of a group are in successive rows of a column
+        // (`across`); in the other conventions, they are in successive columns of a row (`along`).
         let across = [rows.div_ceil(size), columns];
         let along = [rows, columns.div_ceil(size)];
         let words = if self.is_v2 { CodeForm::Rows { bits } } else { CodeForm::Columns { bits } };
@@ -220,7 +222,7 @@ impl Facts {
             (Convention::Mxfp4 | Convention::Gptq | Convention::Awq, "scales")
             | (Convention::Packed | Convention::Int8, "scale")
             | (Convention::Int8, "scale_inv") => MemberRole::Component("scales", None),
-            // Files of GPTQ store zero points that are one less.
+            // Files of GPTQ store each zero point minus 1, so the conversion adds 1.
             (Convention::Gptq, "qzeros") => {
                 component("zeros", CodeForm::Rows { bits }, CodeForm::Halves { add: 1 }, across)
             }
@@ -284,18 +286,18 @@ impl Facts {
             Convention::Packed | Convention::Int8 if !is_v2 => {
                 Some("quantized groups of generation 1.2 lie along the first dimension")
             }
-            _ if !fills_words => Some("codes of this size do not fill whole words"),
+            _ if !fills_words => Some("codes with this number of bits do not fill whole words"),
             Convention::Gptq if !is_v2 && bits == 2 => {
                 Some("generation 1.2 has codes of 4 and 8 bits only")
             }
-            Convention::Awq if !is_v2 && !rows.is_multiple_of(8) => {
-                Some("the number of inputs does not fill whole words")
-            }
+            Convention::Awq if !is_v2 && !rows.is_multiple_of(8) => Some(
+                "the number of inputs is no multiple of 8, so their codes do not fill whole words",
+            ),
             Convention::Gptq | Convention::Awq if is_v2 && !rows.is_multiple_of(size) => {
-                Some("the last group is shorter than the others")
+                Some("the last group is shorter than the other groups")
             }
             Convention::Packed if !columns.saturating_mul(bits.into()).is_multiple_of(32) => {
-                Some("a row does not fill whole words")
+                Some("the codes of a row do not fill whole words")
             }
             _ => None,
         }
@@ -447,7 +449,7 @@ impl Whole<'_> {
                         && !holds(&part, &source)?
                     {
                         return Ok(Err(
-                            "the words of the zero points have other bits that are not 0",
+                            "the words of the zero points have bits that are not 0 and belong to no zero point",
                         ));
                     }
                     parts.push(part);
@@ -456,8 +458,8 @@ impl Whole<'_> {
                     return Ok(Err("the groups are not in ascending order (g_idx)"));
                 }
                 Some(MemberRole::Index(_) | MemberRole::Shape) => {
-                    // The composite object does not store this tensor, because its content follows from the group size or the shape. Nothing
-                    // else reads the tensor, so its digest is verified here.
+                    // The composite object does not store this tensor, because its content follows from the group size or the
+                    // shape. Nothing else reads the tensor, so its digest is verified here.
                     read(&source, |_| Ok(()))?;
                 }
                 None => return Err(BareError::internal().into()),
@@ -517,7 +519,7 @@ impl Whole<'_> {
         let mut tensors = Vec::new();
         tensors.try_reserve_exact(self.tensors.len()).map_err(|_| OutOfMemory)?;
         tensors.extend(self.tensors.iter().map(|(role, tensor)| (end(role), tensor)));
-        // The order of deterministic CBOR.
+        // Deterministic CBOR requires this order of the keys: shorter keys first.
         sort_by(&mut tensors, |(one, _), (other, _)| (one.len(), *one).cmp(&(other.len(), *other)));
         Encoder::with(|out| {
             out.map(u64_from_usize(tensors.len()))?;
@@ -612,7 +614,7 @@ impl<'a> Tensor<'a> {
             let role = ends.iter().find(|(_, own)| *own == end).map(|(role, _)| *role);
             let (Some(role), Some((dtype, shape))) = (role, form(&item)?) else { return Ok(None) };
             let name = joined(stem, end)?;
-            // A map may repeat a key.
+            // A CBOR map in a file may have a key twice.
             if originals.iter().any(|original| original.name == name) {
                 return Ok(None);
             }
@@ -664,9 +666,9 @@ impl<'a> Tensor<'a> {
         (is_one && facts.rows > 0 && facts.size > 0).then_some((facts, tensors))
     }
 
-    /// This object replaces several tensors. Returns the source of the content of the tensor with the role `role` among them: a component
-    /// of this object, or numbers that are computed from the number of codes that share a scale, or from the shape. Returns `None` if this
-    /// object cannot give a tensor of this dtype and shape.
+    /// This object replaces several tensors. Returns the source of the content of the tensor with the role `role` among them: a
+    /// component of this object, or numbers that are computed from the number of codes that share a scale, or from the shape.
+    /// Returns `None` if this object cannot give a tensor of this dtype and shape.
     fn content(
         &self,
         facts: &Facts,
@@ -725,7 +727,8 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// Reads the dtype and the shape of a tensor from an entry of [`TENSORS`].
+/// Reads the dtype and the shape of a tensor from an entry of [`TENSORS`]. Returns `None` if the entry is no array of the name of
+/// a dtype and of dimensions.
 fn form(item: &Item<'_>) -> Result<Option<(DType, Vec<u64>)>, OutOfMemory> {
     let Value::Array(mut items) = item.value() else { return Ok(None) };
     let dtype = items.next().and_then(|item| match item.value() {
@@ -760,7 +763,8 @@ impl Original<'_> {
         self.dtype
     }
 
-    /// Reads the content of the tensor from `source`, and passes it to `take` chunk by chunk. Components are verified by `verifier`.
+    /// Reads the content of the tensor from `source`, and passes it to `take` chunk by chunk. Components are verified by
+    /// `verifier`.
     ///
     /// # Errors
     /// The errors of [`Verifier::object`] and of `take`; [`Misuse::Quantization`](crate::error::Misuse::Quantization) if a zero

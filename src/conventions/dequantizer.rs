@@ -19,8 +19,8 @@ use crate::verify::{Verifier, required};
 
 /// A reader of the values of a quantized tensor as `f32`, in row-major order. Created by [`Tensor::dequantizer`].
 ///
-/// Its memory holds a few rows of values, one row of scales, and the chunks that have been read. It holds all scales of a GPTQ tensor
-/// with `g_idx`, of a `zt.mx/1` and of a `zt.quant_group/1`.
+/// Its memory holds a few rows of values, one row of scales, and the chunks that have been read. It holds all scales of a GPTQ
+/// tensor with `g_idx`, of a `zt.mx/1` and of a `zt.quant_group/1`.
 #[derive(Debug)]
 pub struct Dequantizer<'a>(Computation<'a>);
 
@@ -64,7 +64,8 @@ enum Converter {
 }
 
 impl<'a> Tensor<'a> {
-    /// Returns whether [`dequantizer`](Self::dequantizer) computes the values of this tensor, as far as its layout and attributes tell.
+    /// Returns whether [`dequantizer`](Self::dequantizer) computes the values of this tensor, as far as its layout and attributes
+    /// tell.
     pub fn is_quantized(&self) -> bool {
         match self.layout() {
             Layout::Mx | Layout::QuantGroup => true,
@@ -73,8 +74,8 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Returns a reader of the values of a quantized tensor, which verifies its components: of blocks of GGUF, of a `quantized_group`
-    /// (1.1, 1.2), a `zt.mx/1` or `zt.quant_group/1` (2), or of a group of tensors that
+    /// Returns a reader of the values of a quantized tensor, which verifies its components: of blocks of GGUF, of a
+    /// `quantized_group` (1.1, 1.2), a `zt.mx/1` or `zt.quant_group/1` (2), or of a group of tensors that
     /// [`Archive::with_conventions`](crate::Archive::with_conventions) has found.
     ///
     /// ```
@@ -89,8 +90,8 @@ impl<'a> Tensor<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::Layout`] for other tensors; [`Misuse::Quantization`] if the components of a `quantized_group` do not fit its shape;
-    /// the errors of [`Component::reader`].
+    /// [`Misuse::Layout`] for other tensors; [`Misuse::Quantization`] if the components of a `quantized_group` do not fit its
+    /// shape; the errors of [`Component::reader`].
     pub fn dequantizer(&self) -> Result<Dequantizer<'a>, Error> {
         self.values_of(None).map(|(values, _)| values)
     }
@@ -310,8 +311,9 @@ impl<'a> Dequantizer<'a> {
 }
 
 impl Verifier {
-    /// Reads and verifies all components of a quantized tensor, and calls `take` with its values in row-major order, piece by piece.
-    /// Unlike [`object`](Self::object), the digests of components that hold no codes, scales or zero points are not compared.
+    /// Reads and verifies all components of a quantized tensor, and calls `take` with its values in row-major order, piece by
+    /// piece. Unlike [`object`](Self::object), the digests of components that hold no codes, scales or zero points are not
+    /// compared.
     ///
     /// # Errors
     /// The errors of [`Tensor::dequantizer`] and [`Dequantizer::next_chunk`]; `limit-decoded-total`; `unsupported-digest`.

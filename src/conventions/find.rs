@@ -50,8 +50,8 @@ pub(super) fn needs_content(name: &str) -> bool {
     ends.into_iter().any(|end| name.ends_with(end))
 }
 
-/// Finds the groups in the file with `manifest`. Shapes that are the content of a tensor are read from `source`. No tensor is in two
-/// groups, and no two groups have the same name.
+/// Finds the groups in the file with `manifest`. Shapes that are the content of a tensor are read from `source`. No tensor is in
+/// two groups, and no two groups have the same name.
 pub(super) fn find(
     manifest: ManifestRef<'_>,
     source: Option<&dyn Source>,
@@ -59,8 +59,8 @@ pub(super) fn find(
     find_with(manifest, source, |_, _, _| Ok(()))
 }
 
-/// Finds the groups as [`find`] does, and calls `other` with each anchor that has no group, its tensor, and the contradiction between
-/// the tensors, if they contradict each other.
+/// Finds the groups as [`find`] does, and calls `other` with each anchor that has no group, its tensor, and the contradiction
+/// between the tensors, if they contradict each other.
 pub(super) fn find_with<'a>(
     manifest: ManifestRef<'a>,
     source: Option<&dyn Source>,
@@ -88,8 +88,8 @@ pub(super) fn find_with<'a>(
         groups.try_reserve(1).map_err(|_| OutOfMemory)?;
         groups.push(group);
     }
-    // Tensors of two conventions may have names from which the same name follows. Only the first such group is kept, since names are
-    // unique.
+    // Two groups of different conventions may get the same name, which is derived from the names of their tensors. Only the
+    // first such group is kept, since names of tensors are unique.
     sort_by(&mut groups, |one, other| (&one.name, one.first).cmp(&(&other.name, other.first)));
     groups.dedup_by(|later, earlier| later.name == earlier.name);
     Ok(groups)
@@ -117,8 +117,8 @@ pub(super) struct Finder<'a, 's> {
     name: String,
 }
 
-/// Returns whether `tensor` is a dense tensor of one of `dtypes` whose elements are stored in row-major order. Strides and columns
-/// count in the shape of the tensor, which a component of a group does not have.
+/// Returns whether `tensor` is a dense tensor of one of `dtypes` whose elements are stored in row-major order. In any other
+/// order, the elements could be found only with the shape of the tensor, and a component of a group has no shape of its own.
 fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
     let is_in_rows = |data: Component<'_>| !data.is_strided() && !data.is_field_of_records();
     tensor.layout() == Layout::Dense
@@ -127,9 +127,9 @@ fn is_plain(tensor: &Tensor<'_>, dtypes: &[DType]) -> bool {
         && tensor.only_component().is_some_and(is_in_rows)
 }
 
-/// Returns whether a group may have `found`, the tensor with the name of a tensor that some groups of a convention have and others do not:
-/// there is no such tensor, or it is a dense tensor of `dtype`. A tensor of another dtype changes the values in a way that zten does
-/// not know, so values that are computed without it would be wrong.
+/// Returns whether a group may have `found`, the tensor with the name of a tensor that some groups of a convention have and
+/// others do not: there is no such tensor, or it is a dense tensor of `dtype`. A tensor of another dtype changes the values in a
+/// way that zten does not know, so values that are computed without it would be wrong.
 fn is_known(found: Option<&Tensor<'_>>, dtype: DType) -> bool {
     found.is_none_or(|tensor| is_plain(tensor, &[dtype]))
 }
@@ -168,8 +168,8 @@ impl<'a, 's> Finder<'a, 's> {
         None
     }
 
-    /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors are
-    /// missing, or have other dtypes or shapes than the convention says.
+    /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors
+    /// are missing, or have other dtypes or shapes than the convention says.
     pub(super) fn group_of(
         &mut self,
         anchor: Anchor,
@@ -189,7 +189,8 @@ impl<'a, 's> Finder<'a, 's> {
         }
     }
 
-    /// Returns the tensor whose name is `stem` followed by `suffix`, if it is dense and of one of `dtypes`.
+    /// Returns the tensor whose name is `stem` followed by `suffix`, if there is one and [`is_plain`] accepts it with one of
+    /// `dtypes`.
     fn get(
         &mut self,
         stem: &str,
@@ -200,7 +201,7 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(tensor.filter(|tensor| is_plain(tensor, dtypes)))
     }
 
-    /// Returns the tensor whose name is `stem` followed by `suffix`.
+    /// Returns the tensor whose name is `stem` followed by `suffix`, or `None` if there is no such tensor.
     fn any(&mut self, stem: &str, suffix: &str) -> Result<Option<Tensor<'a>>, OutOfMemory> {
         self.name.clear();
         let length = stem.len().saturating_add(suffix.len());
@@ -210,8 +211,8 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(self.manifest.get(&self.name))
     }
 
-    /// Makes a group called `stem` followed by `suffix`, whose shape is `outer` followed by `inner`. Returns `None` if a tensor that is
-    /// no member has this name.
+    /// Makes a group called `stem` followed by `suffix`, whose shape is `outer` followed by `inner`. Returns `None` if a tensor
+    /// that is no member has this name.
     fn group(
         &mut self,
         (stem, suffix): (&str, &str),
@@ -235,8 +236,8 @@ impl<'a, 's> Finder<'a, 's> {
         }
         shape.try_reserve_exact(rank).map_err(|_| OutOfMemory)?;
         shape.extend(outer.iter().chain(inner));
-        // A quantized tensor without elements is not joined with its scales into one tensor, because the scales would have nothing to
-        // scale.
+        // A quantized tensor without elements is not joined with its scales into one tensor, because the scales would have
+        // nothing to scale.
         let elements = shape.iter().try_fold(1_u64, |all, next| all.checked_mul(*next));
         if elements.is_none_or(|elements| elements == 0) {
             return Ok(None);
@@ -257,7 +258,7 @@ impl<'a, 's> Finder<'a, 's> {
         };
         let Some((last, outer)) = groups.split_last() else { return Ok(None) };
         if groups != scales.shape() {
-            let what = "it has another shape than the blocks without their last dimension";
+            let what = "the shape of the scales is not the shape of the blocks without their last dimension";
             return Ok(self.contradicts(Convention::Mxfp4, &scales, what));
         }
         let Some(columns) = last.checked_mul(32) else { return Ok(None) };
@@ -295,9 +296,9 @@ impl<'a, 's> Finder<'a, 's> {
                 let form = QuantizedForm::new(Convention::Nvfp4, 4, 16);
                 self.group((stem, ""), (outer, &[columns]), form, &members.map(Some))
             }
-            // Programs may pad scales for a processor, but none has fewer of them than groups.
+            // Programs may add scales as padding for a processor, but no program stores fewer scales than there are groups.
             _ if too_few(scale, data) => {
-                let what = "it has fewer scales than there are groups of 16 codes";
+                let what = "there are fewer scales than groups of 16 codes";
                 Ok(self.contradicts(Convention::Nvfp4, scale, what))
             }
             _ => Ok(None),
@@ -320,13 +321,14 @@ impl<'a, 's> Finder<'a, 's> {
         let has_known_zero = zero.is_none_or(|zero| {
             !is_fp8 && is_plain(&zero, &[DType::I8]) && zero.shape() == scale.shape()
         });
-        // compressed-tensors stores the order of columns that have groups in another order, too.
+        // If there is a tensor `_g_idx`, it assigns the columns to groups in another order than that of the columns, which
+        // zten does not read for these conventions.
         if !has_known_zero || self.any(stem, "_g_idx")?.is_some() {
             return Ok(None);
         }
         let own = if is_fp8 { Convention::Fp8 } else { Convention::Int8 };
         let group = |scale: &[u64]| -> Option<(Convention, u64)> {
-            // One scale, or one for each row.
+            // A single scale for the tensor, or a scale for each row, makes no groups: the group size is 0.
             let count = scale.iter().try_fold(1_u64, |all, next| all.checked_mul(*next))?;
             if count == 1 {
                 return Some((own, 0));
@@ -348,19 +350,20 @@ impl<'a, 's> Finder<'a, 's> {
             Some((Convention::Fp8Block, size))
         };
         let Some((convention, size)) = group(scale.shape()) else {
-            // Stacks of matrices have scales in many shapes, and blocks may have other sizes than those above.
+            // Whether scales of another shape are wrong is unknown for a stack of matrices, whose scales have many shapes,
+            // and for blocks of a size that `FP8_BLOCKS` does not list.
             let is_number_of_blocks = |size: u64, count: u64| {
                 let block = size.checked_div(count).map(|_| size.div_ceil(count.max(1)).max(1));
                 block.is_some_and(|block| size.div_ceil(block) == count)
             };
             let &[high, wide] = scale.shape() else { return Ok(None) };
             let has_blocks = is_number_of_blocks(rows, high) && is_number_of_blocks(columns, wide);
-            // vLLM saves the transposes of weights whose rows have scales.
+            // vLLM saves weights that have a scale for each row transposed, so their scales are as many as the columns.
             let is_transposed = (high, wide) == (columns, 1);
             if !outer.is_empty() || has_blocks || is_transposed {
                 return Ok(None);
             }
-            let what = "it has another number of scales than there can be blocks";
+            let what = "the number of scales fits neither the rows nor blocks of the elements";
             return Ok(self.contradicts(own, scale, what));
         };
         let form = QuantizedForm::new(convention, 8, size);
@@ -388,25 +391,26 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         };
         let (index, zero) = (self.any(stem, "_g_idx")?, self.any(stem, "_zero_point")?);
-        // Old releases of compressed-tensors stored zero points as `i8`.
+        // Only `i32` is read. Old releases of compressed-tensors stored zero points as `i8`, in another form.
         if !is_known(index.as_ref(), DType::I32) || !is_known(zero.as_ref(), DType::I32) {
             return Ok(None);
         }
         let Some([rows, columns]) = self.stored_shape(&shape)? else { return Ok(None) };
-        let wrong = "its content is not the shape of the codes and scales";
+        let wrong = "the stored shape does not fit the shapes of the codes and scales";
         let (&[high, words], &[scale_rows, groups]) = (packed.shape(), scale.shape()) else {
             return Ok(None);
         };
-        // The number of bits is not stored, so it is inferred from the number of words in a row. Dense packing is tried first and whole
-        // codes in each word second, with the usual sizes first. Codes of 7 bits in whole words are not tried, because they take the
-        // same room as codes of 8 bits.
+        // The number of bits is not stored, so it is inferred from the number of words in a row. Dense packing is tried first and
+        // whole codes in each word second, with the usual sizes first. Codes of 7 bits in whole words are not tried, because they
+        // take the same room as codes of 8 bits.
         let dense =
             |bits: &u64| columns.checked_mul(*bits).map(|all| all.div_ceil(32)) == Some(words);
         let whole =
             |bits: &u64| columns.div_ceil(32_u64.checked_div(*bits).unwrap_or(1).max(1)) == words;
         let bits = [4, 8, 2, 3, 5, 6, 7, 1].into_iter().find(dense);
         if bits.is_none() && zero.is_some() {
-            // The releases that put whole codes in each word did so with zero points, too.
+            // The releases of compressed-tensors that put whole codes in each word packed zero points in this way, too,
+            // which zten does not read.
             return Ok(None);
         }
         let bits = bits.or_else(|| [3, 5, 6].into_iter().find(whole));
@@ -445,8 +449,8 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(numbers.next().zip(numbers.next()).map(|(rows, columns)| [rows, columns]))
     }
 
-    /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`] bytes or
-    /// cannot be read.
+    /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`]
+    /// bytes or cannot be read.
     fn content(&self, tensor: &Tensor<'_>) -> Result<Option<Vec<u8>>, Error> {
         let mut bytes = Vec::new();
         if let Some((_, given)) = self.given.filter(|(ordinal, _)| *ordinal == tensor.ordinal()) {
@@ -489,7 +493,8 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         };
         let found = if outputs == wide {
-            // Each word has 32 bits. A row of zero points has one code for each output, so its number of words gives the bits of a code.
+            // Each word has 32 bits. A row of zero points has one code for each output, so its number of words gives the bits of
+            // a code.
             let bits = zero_words.checked_mul(32).and_then(|all| divide_exactly(all, outputs));
             let inputs = bits.and_then(|bits| divide_exactly(high.checked_mul(32)?, bits));
             bits.zip(inputs).map(|(bits, inputs)| (Convention::Gptq, bits, inputs))
@@ -498,14 +503,13 @@ impl<'a, 's> Finder<'a, 's> {
                 wide.checked_mul(8) == Some(outputs) && zero_words == wide && index.is_none();
             is_awq.then_some((Convention::Awq, 4, high))
         };
-        // The version `gemv` of AutoAWQ has codes and scales for each output. vLLM saves codes of 4 or 8 bits in the order of its kernel
-        // Marlin, whose words hold the codes of 16 inputs. Neither is one of these conventions.
+        // The version `gemv` of AutoAWQ has codes and scales for each output. vLLM saves codes of 4 or 8 bits in the order of its
+        // kernel Marlin, whose words hold the codes of 16 inputs. Neither is one of these conventions.
         let is_marlin = [2, 4].into_iter().any(|words| outputs.checked_mul(words) == Some(wide));
         if found.is_none() && (high == groups || is_marlin) {
             return Ok(None);
         }
-        let what =
-            "it does not fit the shapes of the zero points, the scales and the order of the rows";
+        let what = "the shape of the codes does not fit the shapes of the zero points, the scales and the order of the rows";
         let Some((convention, bits, inputs)) = found else {
             return Ok(self.contradicts(Convention::Gptq, words, what));
         };
@@ -542,7 +546,7 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         }
         let Some(bytes) = self.content(state)? else { return Ok(None) };
-        let what = "its block size and shape are not those of the codes and scales";
+        let what = "the stored block size and shape do not fit the codes and scales";
         let Some(quant) = QuantState::read(&bytes)? else {
             return Ok(self.contradicts(convention, state, what));
         };
@@ -600,7 +604,7 @@ impl<'a, 's> Finder<'a, 's> {
             return Ok(None);
         }
         if !is_one_a_row {
-            let what = "it has another number of scales than the tensor has rows";
+            let what = "the number of scales is not the number of rows";
             return Ok(self.contradicts(Convention::Bnb8, scales, what));
         }
         let form = QuantizedForm::new(Convention::Bnb8, 8, 0);
@@ -622,11 +626,12 @@ impl<'a, 's> Finder<'a, 's> {
         let Some(((words, outer), (groups, _))) =
             both.filter(|((_, one), (_, other))| fits && one == other)
         else {
-            let what = "it has another shape than the scales, or other rows than the codes";
+            let what =
+                "the biases do not have the shape of the scales, or not the rows of the codes";
             return Ok(self.contradicts(Convention::Mlx, biases, what));
         };
-        // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual group sizes
-        // are tried first.
+        // A group has bits × group size / 32 words. Several pairs of bits and group size have the same product, so the usual
+        // group sizes are tried first.
         let ratio = divide_exactly(*words, *groups).and_then(|ratio| ratio.checked_mul(32));
         let pair = ratio.and_then(|ratio| {
             [64, 32, 128].into_iter().find_map(|size| {

@@ -24,10 +24,11 @@ impl Groups {
 }
 
 impl<S: ReadAt> Archive<S> {
-    /// Returns this archive with each group of tensors that follows a [`Convention`](super::Convention) as one tensor: its components are the tensors of
-    /// the group, its shape is that of the values, and [`Tensor::dequantizer`](crate::Tensor::dequantizer) computes its values. Tensors whose names match a
-    /// convention, and whose dtypes or shapes do not, stay as they are. An archive of a zTensor file is returned as it is, since
-    /// zTensor has layouts of its own.
+    /// Returns this archive with each group of tensors that follows a [`Convention`](super::Convention) as one tensor: its
+    /// components are the tensors of the group, its shape is that of the values, and
+    /// [`Tensor::dequantizer`](crate::Tensor::dequantizer) computes its values. Tensors whose names match a convention, and whose
+    /// dtypes or shapes do not, stay as they are. An archive of a zTensor file is returned as it is, since zTensor has layouts of
+    /// its own.
     ///
     /// ```
     /// let archive = zten::open("corpus/conventions/mxfp4.safetensors")?.with_conventions()?;
@@ -52,10 +53,10 @@ impl<S: ReadAt> Archive<S> {
 
     /// Finds the groups of tensors that follow a [`Convention`](super::Convention).
     ///
-    /// The names, dtypes and shapes tell the groups. Only the shapes that compressed-tensors and bitsandbytes store as the content of
-    /// small tensors are read, from `source`: the archive itself, or the file with its sibling files. Without a source nothing is
-    /// read, and tensors whose group needs such content stay as they are. Time grows with the number of tensors, and memory with
-    /// their names.
+    /// The names, dtypes and shapes tell the groups. Only the shapes that compressed-tensors and bitsandbytes store as the
+    /// content of small tensors are read, from `source`: the archive itself, or the file with its sibling files. Without a source
+    /// nothing is read, and tensors whose group needs such content stay as they are. Time grows with the number of tensors, and
+    /// memory with their names.
     ///
     /// # Errors
     /// Out of memory; a limit on the number of components.
@@ -72,9 +73,9 @@ impl<S: ReadAt> Archive<S> {
         }
     }
 
-    /// Builds a copy of the archive's index in which the tensors of each quantized group (codes, scales, zero points) are replaced by
-    /// one tensor. Shapes that a file stores as the content of a tensor are read from `source`. Returns `None` if the archive has no
-    /// groups, or is a zTensor file.
+    /// Builds a copy of the archive's index in which the tensors of each quantized group (codes, scales, zero points) are
+    /// replaced by one tensor. Shapes that a file stores as the content of a tensor are read from `source`. Returns `None` if the
+    /// archive has no groups, or is a zTensor file.
     fn grouped(&self, source: Option<&dyn Source>) -> Result<Option<Parsed>, Error> {
         if self.generation().is_some() {
             return Ok(None);

@@ -108,8 +108,8 @@ impl<'a> Pieces<'a> {
         self.held.get(self.used..end).ok_or_else(|| BareError::internal().into())
     }
 
-    /// Reads the next chunk of the component, of whatever length its reader returns, and returns the needed bytes of it: at least one.
-    /// Returns `None` once all needed bytes have been returned.
+    /// Reads the next chunk of the component, of whatever length its reader returns, and returns the needed bytes of it: at least
+    /// one. Returns `None` once all needed bytes have been returned.
     pub(super) fn chunk(&mut self) -> Result<Option<&[u8]>, Error> {
         self.held.clear();
         self.used = 0;

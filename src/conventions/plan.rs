@@ -34,7 +34,8 @@ pub(super) enum Codes {
     Columns(ColumnPacking),
 }
 
-/// How codes are packed along the rows: the codes of a column follow each other in the words of that column, from the lowest bit on.
+/// How codes are packed along the rows: the codes of a column follow each other in the words of that column, from the lowest bit
+/// on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ColumnPacking {
     /// The number of bits of a code: 1 to 8.
@@ -168,11 +169,13 @@ pub(super) struct Plan<'a> {
     pub(super) codes: Codes,
     pub(super) scales: Component<'a>,
     pub(super) scale: Number,
-    /// The number of scales in a row of scales, and the number of columns that share a scale.
+    /// The number of scales in a row of scales.
     pub(super) scale_columns: u64,
+    /// The number of successive columns that share a scale.
     pub(super) per_column: u64,
-    /// The number of successive rows that share a row of scales, counted again from each multiple of `period`.
+    /// The number of successive rows that share a row of scales. At each multiple of `period`, a new row of scales begins.
     pub(super) per_row: u64,
+    /// The number of rows after which a new row of scales begins in any case: the rows of one matrix of a stack.
     pub(super) period: u64,
     pub(super) zeros: Option<(Component<'a>, Zeros)>,
     /// The zero point of all values, if no component stores zero points (`zeros` is `None`).
@@ -186,8 +189,8 @@ pub(super) struct Plan<'a> {
     pub(super) column_index: Option<Component<'a>>,
 }
 
-/// Returns the row of scales to which `entry`, a number in an index of `count` rows, refers. A negative number counts from the end, as
-/// in PyTorch. Returns `None` if there is no such row.
+/// Returns the row of scales to which `entry`, a number in an index of `count` rows, refers. A negative number counts from the
+/// end, as in PyTorch. Returns `None` if there is no such row.
 pub(super) fn row_of(entry: [u8; 4], count: u64) -> Option<u64> {
     let entry = i32::from_le_bytes(entry);
     let distance = u64::from(entry.unsigned_abs());
@@ -218,15 +221,16 @@ fn bytes_of(dtype: DType) -> Option<Codes> {
 }
 
 impl<'a> Plan<'a> {
-    /// Returns the plan of `tensor`. Returns `None` if it is no group, or if a component has another size or type than the convention
-    /// says.
+    /// Returns the plan of `tensor`. Returns `None` if it is no group, or if a component has another size or type than the
+    /// convention says.
     ///
     /// # Errors
     /// The errors of [`Component::reader`], if numbers that are the same for the whole tensor are read; out of memory.
     pub(super) fn of(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
         let Some(form) = QuantizedForm::of(tensor) else { return Ok(None) };
         let parts = UncheckedGroup { tensor: *tensor, form };
-        // Old releases of bitsandbytes also stored weights in the order of a kernel, and noted it here: 0 is the usual order.
+        // Old releases of bitsandbytes could store weights in the order that a kernel needs. They stored the number of the
+        // order as `weight_format`: 0 is row-major order, and zten reads no other.
         if parts.numbers("weight_format")?.is_some_and(|format| format != [0.0]) {
             return Ok(None);
         }
@@ -251,8 +255,8 @@ impl<'a> UncheckedGroup<'a> {
         self.tensor.component(role)
     }
 
-    /// Reads the component `role` as `f32` numbers. Returns `None` if the tensor has no such component, if its type is not numeric, or if
-    /// its decoded length is unknown or above 64 KiB.
+    /// Reads the component `role` as `f32` numbers. Returns `None` if the tensor has no such component, if its type is not
+    /// numeric, or if its decoded length is unknown or above 64 KiB.
     fn numbers(&self, role: &str) -> Result<Option<Vec<f32>>, Error> {
         let Some(component) = self.get(role) else { return Ok(None) };
         let (Some(number), Some(length)) = (Number::of(&component), component.decoded_length())
@@ -376,8 +380,8 @@ impl<'a> UncheckedGroup<'a> {
 
     /// Returns the order of the codes of a tensor of compressed-tensors with `rows` rows of `columns` codes.
     ///
-    /// Older versions of compressed-tensors put only whole codes in each word, so codes of 3, 5, 6 or 7 bits left some bits of each word
-    /// unused. Newer versions pack codes densely. The length of the data tells which one wrote the file.
+    /// Older versions of compressed-tensors put only whole codes in each word, so codes of 3, 5, 6 or 7 bits left some bits of
+    /// each word unused. Newer versions pack codes densely. The length of the data tells which one wrote the file.
     fn packed_order(&self, rows: u64, columns: u64) -> Order {
         let dense = row_bytes(Order::Stream, self.form.bits, columns);
         let dense = dense.and_then(|row| row.checked_mul(rows));
@@ -397,7 +401,8 @@ impl<'a> UncheckedGroup<'a> {
         };
         let plan = Plan { zeros, formula, ..plan };
         if convention == Convention::Fp8Block {
-            // Each matrix of a stack has its own rows of blocks.
+            // In a stack of matrices, a block never reaches from one matrix into the next, so the rows of blocks are counted
+            // anew in each matrix.
             let period = self.tensor.shape().iter().rev().nth(1).copied().unwrap_or(1);
             return Plan { per_row: group_size.max(1), period, ..plan };
         }

@@ -7,8 +7,8 @@ use crate::error::OutOfMemory;
 use crate::index::Layout;
 use crate::manifest::Tensor;
 
-/// The arrays of a new safetensors, `.npy` or `.npz` file that is written from an archive of zTensor: an array for each object of the
-/// archive, except that a composite object becomes the tensors that it was made of.
+/// The arrays of a new safetensors, `.npy` or `.npz` file that is written from an archive of zTensor: an array for each object of
+/// the archive, except that a composite object becomes the tensors that it was made of.
 #[derive(Debug)]
 pub struct Restored<'a> {
     arrays: Vec<Item>,
@@ -25,8 +25,8 @@ enum Item {
 }
 
 impl<'a> Restored<'a> {
-    /// Finds the tensors that `objects` were made of. Each object comes with the name that it has in the new file. Returns `None` if no
-    /// object was made of tensors.
+    /// Finds the tensors that `objects` were made of. Each object comes with the name that it has in the new file. Returns `None`
+    /// if no object was made of tensors.
     ///
     /// # Errors
     /// Out of memory.

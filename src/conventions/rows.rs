@@ -97,8 +97,9 @@ pub(super) struct Rows<'a> {
     zeros: Option<Pieces<'a>>,
     nested: Option<NestedAbsmax<'a>>,
     is_whole: bool,
-    /// The ordinals of the next row of values, and of the row of values after the last one that is read.
+    /// The ordinal of the next row of values.
     row: u64,
+    /// The ordinal of the row of values after the last row that is read.
     end: u64,
     /// The ordinal of the next row of scales.
     scale_row: u64,
@@ -120,8 +121,8 @@ fn size(bytes: u64) -> Result<usize, Error> {
     Ok(usize::try_from(bytes).map_err(|_| OutOfMemory)?)
 }
 
-/// Converts an entry of an index of `count` rows or columns of scales. An entry that refers to none of them becomes `usize::MAX`: no
-/// row or column has this ordinal, and the values without scales are NaN.
+/// Converts an entry of an index of `count` rows or columns of scales. An entry that refers to none of them becomes `usize::MAX`:
+/// no row or column has this ordinal, and the values without scales are NaN.
 fn index_of(entry: [u8; 4], count: u64) -> usize {
     row_of(entry, count).and_then(|row| usize::try_from(row).ok()).unwrap_or(usize::MAX)
 }
@@ -158,7 +159,8 @@ impl<'a> Rows<'a> {
             }
             Pieces::part(component, needed.ok_or(OutOfMemory)?)
         };
-        // Rows in any order may begin with any row of scales.
+        // With an index, any row of values may need any row of scales. So no range is read here, but `read_indexed` finds
+        // the rows that are needed.
         let scale_rows = if plan.index.is_some() { 0..0 } else { plan.scale_rows_of(&rows) };
         let data = pieces(&plan.data, plan.data_bytes(&rows))?;
         let scales = pieces(&plan.scales, plan.scale_bytes(&scale_rows))?;
@@ -223,7 +225,8 @@ impl<'a> Rows<'a> {
             }
             return Ok(Indexed { factors, groups: None, index, count });
         }
-        // Most parts need a few rows of scales of many. They are read in the order in which they are stored.
+        // A part of a tensor mostly needs few of all rows of scales. Only these rows are read, in the order in which they
+        // are stored.
         let bytes = self.end.saturating_sub(self.row).saturating_mul(4);
         let (numbers, _) = index.peek(size(bytes)?)?.as_chunks::<4>();
         let mut groups = Vec::new();
@@ -440,8 +443,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Turns the decoded codes of the next row into values in place: applies the scales and zero points of the row with the formula of
-    /// the plan.
+    /// Turns the decoded codes of the next row into values in place: applies the scales and zero points of the row with the
+    /// formula of the plan.
     fn apply(&mut self, row: &mut [f32]) -> Result<(), Error> {
         let columns = size(self.plan.scale_columns)?;
         if let Some(indexed) = &mut self.indexed {
@@ -462,7 +465,7 @@ impl<'a> Rows<'a> {
             self.next_factors()?;
             let (row, period) = (self.row, self.plan.period.max(1));
             let within = row.checked_rem(period).unwrap_or_default();
-            // A part of a tensor may begin within the rows of a row of scales.
+            // The part of a tensor that is read may begin in the middle of the rows of values that share a row of scales.
             let per_row = self.plan.per_row.max(1);
             let begun = within.checked_rem(per_row).unwrap_or_default();
             self.left = per_row.saturating_sub(begun).min(period.saturating_sub(within));
@@ -487,8 +490,8 @@ impl<'a> Rows<'a> {
 /// 1 / 127 rounded to `f32`. bitsandbytes multiplies by this constant instead of dividing by 127.
 const OF_127: f32 = 7.874_016e-3;
 
-/// Applies the formula of `plan` to the codes in `row`, with `scales` and `zeros`. If `zeros` is empty, the zero point of the plan is
-/// used for all of them.
+/// Applies the formula of `plan` to the codes in `row`, with `scales` and `zeros`. If `zeros` is empty, the zero point of the
+/// plan is used for all of them.
 fn apply_formula(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]) {
     let factors = (scales, zeros);
     // The formula is chosen once for a row, so that the compiler makes vectors of each loop.
@@ -502,7 +505,8 @@ fn apply_formula(plan: &Plan<'_>, scales: &[f32], zeros: &[f32], row: &mut [f32]
     }
 }
 
-/// Computes the values of `row` with `formula`, which takes a number, a scale and a zero point, and rounds each operation by itself.
+/// Computes the values of `row` with `formula`, which takes a number, a scale and a zero point, and rounds each operation by
+/// itself.
 #[inline(always)]
 fn apply(
     plan: &Plan<'_>,

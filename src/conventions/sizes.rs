@@ -121,7 +121,8 @@ impl Plan<'_> {
     }
 }
 
-/// Returns the number of bytes of `rows` rows of `columns` codes that are packed along the rows.
+/// Returns the number of bytes of `rows` rows of `columns` codes that are packed along the rows. Returns `None` if the number
+/// exceeds 64 bits.
 fn column_bytes(packing: ColumnPacking, rows: u64, columns: u64) -> Option<u64> {
     let word = u64::from(packing.word);
     let words = rows.checked_mul(packing.bits.into())?.div_ceil(word);

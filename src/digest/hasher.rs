@@ -33,7 +33,8 @@ impl Mismatch {
         self.computed
     }
 
-    /// Returns the first four bytes of both digests, for which an error has room.
+    /// Returns the first four bytes of the expected digest in the upper half of the number, and those of the computed digest in the
+    /// lower half. An error has room for no more.
     pub(crate) fn heads(&self) -> u64 {
         u64::from(self.expected.head()) << 32 | u64::from(self.computed.head())
     }
@@ -163,8 +164,8 @@ impl Hasher {
         Self { without: outcome, ..Self::new(None) }
     }
 
-    /// Adds a CRC-32 to compare. Without the feature `deflate` the CRC-32 is not compared, and the outcome is
-    /// unverifiable.
+    /// Sets the CRC-32 that the bytes should have, if `checksum` is one. Without the feature `deflate` the CRC-32 is not
+    /// computed, and the outcome is [`Verified::Unverifiable`].
     pub(crate) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
         #[cfg(feature = "deflate")]
         {
@@ -177,7 +178,7 @@ impl Hasher {
         self
     }
 
-    /// Returns whether a checksum is computed.
+    /// Returns whether the hasher computes a CRC-32.
     #[cfg_attr(
         not(feature = "deflate"),
         expect(clippy::unused_self, reason = "the field is there with the feature only")
@@ -189,7 +190,8 @@ impl Hasher {
         false
     }
 
-    /// Returns the computed checksum, if it differs from the expected one.
+    /// Returns the CRC-32 of the bytes so far, if it differs from the expected CRC-32. Returns `None` if they are equal, or if no
+    /// CRC-32 is computed.
     #[cfg_attr(
         not(feature = "deflate"),
         expect(clippy::unused_self, reason = "the field is there with the feature only")
@@ -204,7 +206,7 @@ impl Hasher {
         None
     }
 
-    /// Returns whether the component has a digest that cannot be computed here.
+    /// Returns whether the component has a digest or checksum that this build cannot compute, and no digest is computed.
     pub(crate) fn is_unverifiable(&self) -> bool {
         self.sum.is_none() && self.without == Verified::Unverifiable
     }
@@ -219,7 +221,8 @@ impl Hasher {
         }
     }
 
-    /// Compares the digest after all bytes, and returns the outcome.
+    /// Compares the digest of all bytes with the expected digest, and returns the outcome. The CRC-32 is not compared here, but by
+    /// [`wrong_checksum`](Self::wrong_checksum).
     pub(crate) fn finish(self) -> Result<Verified, Mismatch> {
         let Some((sum, expected)) = self.sum else { return Ok(self.without) };
         let computed = sum.finish();

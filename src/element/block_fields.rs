@@ -18,7 +18,7 @@ pub(crate) struct BlockFields {
 /// The suffix of the layout name of big-endian blocks whose byte order is not defined. zten does not interpret such blocks.
 pub(crate) const OPAQUE_BLOCKS: &str = ".big_endian";
 
-/// The length of a field in bytes.
+/// The length in bytes of each field of [`BlockFields`].
 pub(crate) const FIELD: usize = 2;
 
 /// The names of the layouts whose blocks have fields of two bytes, and these fields.
@@ -62,7 +62,7 @@ impl BlockFields {
             };
             let mut rest = bytes.get_mut(first..).unwrap_or_default();
             while let Some((field, behind)) = rest.split_first_chunk_mut::<FIELD>() {
-                // `reverse` of a slice would bring a panic into the images without other formats.
+                // `slice::reverse` would add code that can panic to embedded images that read zTensor files only.
                 let [low, high] = field;
                 core::mem::swap(low, high);
                 rest = behind.get_mut(block.saturating_sub(FIELD)..).unwrap_or_default();

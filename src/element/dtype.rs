@@ -8,7 +8,7 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DType with
-    /// The storage type, if the type is known, and the logical type, if it is more than that.
+    /// Returns the storage type of the elements (`None` for [`Unknown`](Self::Unknown)), and their logical type if they have one.
     fn parts -> (Option<StorageType>, Option<LogicalType>)
 {
     /// IEEE 754 double precision, 8 bytes: `f64`.
@@ -37,23 +37,24 @@ pub enum DType with
     U8 = (Some(StorageType::U8), None),
     /// One byte: 0 or 1. In 0.1 any byte other than 0 is true: `bool`.
     Bool = (Some(StorageType::Bool), None),
-    /// FP8 of OCP and NVIDIA: [`F8E4M3Fn`](crate::element::F8E4M3Fn).
+    /// The 8-bit float E4M3 of OCP and NVIDIA: [`F8E4M3Fn`](crate::element::F8E4M3Fn).
     F8E4M3Fn = (Some(StorageType::U8), Some(LogicalType::F8E4M3Fn)),
-    /// FP8 of OCP: [`F8E5M2`](crate::element::F8E5M2).
+    /// The 8-bit float E5M2 of OCP: [`F8E5M2`](crate::element::F8E5M2).
     F8E5M2 = (Some(StorageType::U8), Some(LogicalType::F8E5M2)),
-    /// FP8 of AMD: [`F8E4M3Fnuz`](crate::element::F8E4M3Fnuz).
+    /// The 8-bit float E4M3 of AMD: [`F8E4M3Fnuz`](crate::element::F8E4M3Fnuz).
     F8E4M3Fnuz = (Some(StorageType::U8), Some(LogicalType::F8E4M3Fnuz)),
-    /// FP8 of AMD: [`F8E5M2Fnuz`](crate::element::F8E5M2Fnuz).
+    /// The 8-bit float E5M2 of AMD: [`F8E5M2Fnuz`](crate::element::F8E5M2Fnuz).
     F8E5M2Fnuz = (Some(StorageType::U8), Some(LogicalType::F8E5M2Fnuz)),
     /// A power of two, 1 byte (2 only): [`F8E8M0`](crate::element::F8E8M0).
     F8E8M0 = (Some(StorageType::U8), Some(LogicalType::F8E8M0)),
-    /// FP4 of OCP, two elements a byte (2 only): [`F4E2M1`](crate::element::F4E2M1).
+    /// The 4-bit float E2M1 of OCP, two elements in a byte (2 only): [`F4E2M1`](crate::element::F4E2M1).
     F4E2M1 = (Some(StorageType::U8), Some(LogicalType::F4E2M1)),
     /// Pairs of `f32`, real and imaginary part: [`Complex<f32>`](crate::element::Complex).
     Complex64 = (Some(StorageType::F32), Some(LogicalType::Complex64)),
     /// Pairs of `f64`, real and imaginary part: [`Complex<f64>`](crate::element::Complex).
     Complex128 = (Some(StorageType::F64), Some(LogicalType::Complex128)),
-    /// A type that is not known here: [`Component::type_name`](crate::Component::type_name) has its name.
+    /// A type that zten does not know. [`Component::type_name`](crate::Component::type_name) returns the name of the type in the
+    /// file.
     Unknown = (None, None),
 }
 }
@@ -61,16 +62,18 @@ pub enum DType with
 impl_display! { DType: name; }
 
 impl DType {
-    /// All dtypes; `Unknown` is the last.
+    /// Every dtype. [`Unknown`](Self::Unknown) is the last item.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
-    /// Returns the dtype of elements of the type `storage` with the meaning `logical`.
+    /// Returns the dtype of elements that are stored as `storage` and have the logical type `logical`, or
+    /// [`Unknown`](Self::Unknown) if the two do not belong together.
     pub(crate) fn of(storage: StorageType, logical: Option<LogicalType>) -> Self {
         let own = (Some(storage), logical);
         Self::LIST.into_iter().find(|dtype| dtype.parts() == own).unwrap_or(Self::Unknown)
     }
 
-    /// Returns the name as 1.2 and 2 spell it: `f32`, `f8_e4m3fn`, `complex64`; `unknown` for a type that is not known.
+    /// Returns the name of the dtype as zTensor 1.2 and 2 spell it: `f32`, `f8_e4m3fn`, `complex64`; `unknown` for a type that is
+    /// not known.
     pub fn name(self) -> &'static str {
         match self.parts() {
             (_, Some(logical)) => logical.name(),

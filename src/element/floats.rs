@@ -42,8 +42,9 @@ macro_rules! byte_floats {
     ($( $(#[$doc:meta])* $name:ident, nan $nan:pat, |$float:ident| $value:expr; )+) => { $(
         $(#[$doc])*
         ///
-        /// Equality and hashes are those of the bits, and so NaN equals itself; compare
-        #[doc = concat!("[`to_f32`](", stringify!($name), "::to_f32) for the numbers.")]
+        /// Two elements are equal, and have equal hashes, if their bit patterns are equal, so a NaN equals itself. To compare
+        /// numbers, use
+        #[doc = concat!("[`to_f32`](", stringify!($name), "::to_f32).")]
         #[derive(
             Clone, Copy, Debug, Default, PartialEq, Eq, Hash,
             FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
@@ -57,7 +58,7 @@ macro_rules! byte_floats {
                 Self(bits)
             }
 
-            /// Returns the bit pattern.
+            /// Returns the bit pattern of the element.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
@@ -67,7 +68,7 @@ macro_rules! byte_floats {
                 matches!(self.0, $nan)
             }
 
-            /// Returns the value, which an `f32` holds exactly.
+            /// Returns the value of the element as an `f32`, which is exact.
             #[inline]
             pub fn to_f32(self) -> f32 {
                 let $float = self;
@@ -148,12 +149,12 @@ impl F4E2M1 {
         Self(bits & 15)
     }
 
-    /// Returns the bit pattern, in the low nibble.
+    /// Returns the bit pattern of the element, in the low nibble of the byte.
     pub const fn to_bits(self) -> u8 {
         self.0
     }
 
-    /// Returns the exact value: one of ±0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6.
+    /// Returns the exact value of the element: one of ±0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6.
     pub fn to_f32(self) -> f32 {
         const VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
         let value = VALUES.get(usize::from(self.0 & 7)).copied().unwrap_or(0.0);
@@ -182,7 +183,7 @@ macro_rules! complex {
             const LOGICAL: Option<LogicalType> = Some(LogicalType::$logical);
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
 
-            // The byte order applies to each part separately.
+            // In either byte order, the real part comes first. The byte order is that of the bytes within each part.
             #[inline]
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
                 let (re, im) = bytes.split_at_checked(size_of::<$float>())?;

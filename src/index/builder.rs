@@ -145,8 +145,8 @@ impl IndexBuilder {
     #[inline(never)]
     fn add_details(&mut self, details: Details) -> Result<u32, OutOfMemory> {
         let ordinal = len_u32(self.details.len());
-        // Many tensors of one unknown type have equal details. A tensor may be described by a few bytes, so that details of
-        // their own would take too much memory.
+        // Many tensors of one unknown type have equal details, which are stored once. A header may describe a tensor in a
+        // few bytes, and details of its own for each tensor would take many times the memory of the header.
         if self.details.last() == Some(&details) {
             return Ok(ordinal.wrapping_sub(1));
         }

@@ -11,8 +11,9 @@ use crate::rules::Row;
 pub(crate) struct Copies {
     /// The rule that is broken if the bytes of a pair differ.
     pub(crate) rule: &'static Row,
-    /// The names of the tensors in `pairs`, one after another. The pairs contain the spans of their names.
+    /// The names of the tensors in `pairs`, one after another. Each pair contains the span of its name.
     pub(crate) names: Vec<u8>,
+    /// The pairs of tensors to compare.
     pub(crate) pairs: Vec<CopyPair>,
 }
 
@@ -25,21 +26,21 @@ pub(crate) struct CopyPair {
     pub(crate) is_selected: bool,
     pub(crate) first: CopyPlace,
     pub(crate) second: CopyPlace,
-    /// The length of each of the two in bytes.
+    /// The length in bytes of each of the two tensors.
     pub(crate) length: u64,
 }
 
-/// The file and the offset of the bytes of a tensor.
+/// The position of the bytes of a tensor: a file of the model, and an offset in that file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyPlace {
-    /// The ordinal of the file in the table of shards.
+    /// The ordinal of the file that holds the tensor, among the files that the index of the model names.
     pub(crate) file: u32,
-    /// The offset of the bytes in the file.
+    /// The offset in that file of the first byte of the tensor.
     pub(crate) offset: u64,
 }
 
 impl Copies {
-    /// Returns the size in bytes on the heap.
+    /// Returns the number of bytes that the names and the pairs take on the heap.
     pub(crate) fn bytes(&self) -> usize {
         let pairs = self.pairs.capacity().saturating_mul(size_of::<CopyPair>());
         self.names.capacity().saturating_add(pairs)

@@ -10,7 +10,7 @@ use crate::error::Error;
 pub struct Finding {
     pub(crate) error: Error,
     pub(crate) more: u64,
-    /// The names of what all findings by the rule are about; see [`names`](Self::names).
+    /// The names of the modules and classes that all findings by the rule `torch-global` are about; see [`names`](Self::names).
     pub(crate) names: Vec<String>,
 }
 

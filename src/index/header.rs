@@ -259,7 +259,7 @@ impl<'o> Builder<'o> {
         Ok(ordinal)
     }
 
-    /// Takes a tensor.
+    /// Checks the tensor `object`, and adds it to the index.
     ///
     /// # Errors
     /// A rule that views rely on, such as `blob-bounds` or `dense-size`; a limit; out of memory. The error's location
@@ -358,7 +358,7 @@ impl<'o> Builder<'o> {
             Some(map) => self.map(map)?,
             None => Span::NONE,
         };
-        // Keeps the number of components and dimensions within 32 bits.
+        // The limit `manifest` is at most 2^30, so the numbers of components and dimensions fit in 32 bits.
         self.dimensions = self.dimensions.saturating_add(object.shape.len());
         let kept = u64_from_usize(self.index.components.len().saturating_add(self.dimensions));
         if kept > self.options.limit().manifest() {
@@ -549,7 +549,8 @@ impl<'o> Builder<'o> {
         match encoding {
             Encoding::Raw | Encoding::Zstd => {}
             Encoding::Deflate | Encoding::Latin1 if stream.is_some() => {}
-            // Formats other than zTensor may use raw, zstd and deflate only.
+            // Formats other than zTensor have no other encodings. Deflate and Latin-1 are only for formats that give rules
+            // on streams.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
         // The size in bytes of all elements, if the blob also has bytes between the elements.
@@ -740,8 +741,8 @@ fn in_records(raw: &RawComponent<'_>) -> Result<u64, BareError> {
     }
 }
 
-/// Returns whether the elements of a component of `object` may have the negation that it names: only floats and complex numbers have
-/// a bit for the sign, and only complex numbers have imaginary parts.
+/// Returns whether the elements of a component of `object` may have the negation that it names: only floats and complex numbers
+/// have a bit for the sign, and only complex numbers have imaginary parts.
 fn may_negate(object: &RawObject<'_>, raw: &RawComponent<'_>, has_stream: bool) -> bool {
     let is_complex = matches!(raw.logical, Some(LogicalType::Complex64 | LogicalType::Complex128));
     let is_float = matches!(

@@ -128,7 +128,8 @@ impl<'c> Candidate<'c> {
         let ComponentRecord { storage, encoding, logical, .. } = *data.record;
         let size = data.record.size();
         if storage.is_none() || encoding == Encoding::Unknown && size.is_none() {
-            // 0.1 allows any dtype and encoding. For unknown ones no size follows from the shape.
+            // 0.1 allows any dtype and encoding. If zten does not know the dtype or the encoding, no size follows from the
+            // shape.
             return Ok(());
         }
         let overflow = || in_shape(Rule::ShapeOverflow, 0);

@@ -49,10 +49,11 @@ pub struct PickleRules {
     pub unread: &'static Row,
     /// The size in bytes of the longest pickle that is checked, after decompression.
     pub longest: u64,
-    /// The largest expansion factor of a compressed pickle that is checked, and the number of bytes beyond that factor that
-    /// are always allowed.
+    /// The largest expansion factor of a compressed pickle that is checked: its decoded size may be this number times its stored
+    /// size, plus [`slack`](Self::slack).
     pub expansion: u64,
-    /// The number of bytes that are always allowed beyond the expansion factor; see [`expansion`](Self::expansion).
+    /// The number of bytes by which the decoded size of a pickle that is checked may exceed its stored size times
+    /// [`expansion`](Self::expansion).
     pub slack: u64,
     /// The function that checks the bytes of a pickle, whose first byte has the given offset in the file.
     pub check: fn(&[u8], u64, &Limits) -> Result<(), Error>,

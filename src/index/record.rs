@@ -14,8 +14,9 @@ pub(crate) struct ObjectRecord {
     /// The span of the CBOR map of the object's attributes.
     pub(crate) attributes: Span,
     pub(crate) shape: ShapeSpan,
-    /// The ordinal of the object's first component among all components, and the number of its components.
+    /// The ordinal of the object's first component among the components of all objects.
     pub(crate) first: u32,
+    /// The number of the object's components.
     pub(crate) count: u32,
     /// The offset of the object's name in the manifest; in 0.1, the offset of the object's map. In other formats, the
     /// offset of the object's description: [`RawObject::source_offset`](super::RawObject::source_offset).

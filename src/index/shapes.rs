@@ -140,7 +140,7 @@ impl Shapes {
         chunk.and_then(|chunk| chunk.get(start..end)).unwrap_or_default()
     }
 
-    /// Returns the number of bytes on the heap.
+    /// Returns the number of bytes that the shapes take on the heap.
     pub(crate) fn heap(&self) -> usize {
         let chunks =
             self.chunks.iter().map(|chunk| chunk.capacity().saturating_mul(size_of::<u64>()));

@@ -55,7 +55,7 @@ impl SharedSums {
         Ok(Self(sums))
     }
 
-    /// Returns the size in bytes on the heap.
+    /// Returns the number of bytes that the ranges and their outcomes take on the heap.
     pub(crate) fn bytes(&self) -> usize {
         self.0.capacity().saturating_mul(size_of::<SharedSum>())
     }

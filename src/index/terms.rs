@@ -25,8 +25,8 @@ pub enum Encoding with
     /// Bytes that a text spells in Latin-1, which take one or two bytes in UTF-8. Used only for arrays of NumPy in checkpoints of
     /// PyTorch.
     Latin1 = "latin-1",
-    /// Not compressed, but the sign of the elements, or of their real or imaginary parts, is the opposite of the stored one. Used only
-    /// for negated and conjugated views of PyTorch.
+    /// Not compressed, but the sign of the elements, or of their real or imaginary parts, is the opposite of the stored one. Used
+    /// only for negated and conjugated views of PyTorch.
     Negated = "negated",
     /// An unknown encoding (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown = "unknown",

@@ -26,7 +26,7 @@ use crate::read_at::ReadAt as _;
 use crate::rules::Unsupported;
 
 impl<'a> Tensor<'a> {
-    /// Returns the component of a dense object, which holds the elements in row-major order: v1.1 III.1, v1.2 §3.
+    /// Returns the component `data` of a dense object, whose elements are read in row-major order: v1.1 III.1, v1.2 §3.
     ///
     /// # Errors
     /// [`Misuse::Layout`] if the object has another layout; `unsupported-layout`, `unsupported-format` if its layout is
@@ -34,7 +34,8 @@ impl<'a> Tensor<'a> {
     #[inline]
     pub fn dense(&self) -> Result<Component<'a>, Error> {
         let data = match self.layout() {
-            // Every dense object has a component `data`, so a single component is that one.
+            // Every dense object has a component `data`. So if the object has a single component, it is `data`, and its role
+            // need not be compared.
             Layout::Dense => self.only_component().or_else(|| self.component("data")),
             _ => None,
         };
@@ -44,7 +45,8 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// Borrows all elements of a dense object: `product(shape)` elements, times the ratio of a complex type.
+    /// Borrows all elements of a dense object, in row-major order. If `T` is only the storage type of the elements, the slice holds
+    /// storage elements: two floats for each complex number, or one byte for two elements of `f4_e2m1`.
     ///
     /// ```
     /// # let bytes = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
@@ -280,8 +282,8 @@ impl<'a> Tensor<'a> {
     pub fn state(&self) -> State {
         let states = self.components().map(|component| component.state());
         let whole = self.unknown_layout().or_else(|| self.type_beyond_profile());
-        // In a file of another format than zTensor, which has no generation, the name of a layout comes from our parser of the format,
-        // so zten knows the layout: GGUF blocks, for example.
+        // In a file of another format than zTensor, which has no generation, the name of a layout comes from our parser of the
+        // format, so zten knows the layout: GGUF blocks, for example.
         let is_known = self.facts().generation.is_none()
             && !self.layout_name().ends_with(crate::element::OPAQUE_BLOCKS);
         let is_opaque = self.layout() == Layout::Unknown && !is_known;
@@ -490,7 +492,7 @@ impl<'a> Component<'a> {
 
     /// Returns the state of the component.
     pub(crate) fn state(&self) -> State {
-        // Whether a shard was found is no property of the component.
+        // The state describes the component itself, so a shard that was not found does not make the component unread.
         match self.stored_and_known() {
             Err(why) if why != Unsupported::Shard => State::Unread(self.reason(why)),
             _ if self.logical().unknown => State::Opaque,
@@ -569,8 +571,8 @@ impl<'a> Component<'a> {
             lines.reserve(length.min(most)).map_err(no_memory)?;
         }
         loop {
-            // Room for one byte more than declared could take a line more, so no room is asked for beyond the declared
-            // size.
+            // The reader wants one byte of room after the declared size, to see that the content ends. That byte could take
+            // another line of 64 bytes, so no room is asked for beyond the declared size.
             let left = most.saturating_sub(lines.len()).min(reader.wanted());
             let length = reader.read_chunk(lines.room(left, most).map_err(no_memory)?)?;
             if length == 0 {

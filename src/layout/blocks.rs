@@ -47,8 +47,9 @@ pub struct MxBlocks {
     size: u64,
     /// The number of elements from one index of the axis to the next: the product of the dimensions after the axis.
     stride: u64,
-    /// The number of elements in all blocks, and the number of all scales.
+    /// The number of elements in all blocks.
     elements: u64,
+    /// The number of all scales, which is the number of blocks.
     scales: u64,
 }
 
@@ -74,8 +75,9 @@ impl MxBlocks {
         Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
     }
 
-    /// Returns the index of the first scale of the blocks next to the block of `element`: there is one for each index of
-    /// the dimensions after the axis, and their scales follow one another.
+    /// Returns the index of the first of the `stride` successive scales among which the scale of `element` is. The blocks of these
+    /// scales have the same indices along the axis and along the dimensions before it, and one scale for each index of the
+    /// dimensions after the axis.
     fn first_scale(&self, element: u64) -> Option<u64> {
         // The length of the axis is a multiple of the block size, so a block never continues in the next outer index, and dividing
         // the position along the axis, through all outer dimensions, by the block size gives the block.
@@ -197,8 +199,8 @@ impl MxBlocks {
         self.scales
     }
 
-    /// Returns what the elements `range` of `object` need: the bytes of `data`, the positions of scales, and the first element whose byte
-    /// is needed, because it shares a byte with the first one of the range.
+    /// Returns what the elements `range` of `object` need: the bytes of `data`, the positions of scales, and the first element
+    /// whose byte is needed, because it shares a byte with the first one of the range.
     pub(crate) fn part(&self, object: &Tensor<'_>, range: &Range<u64>) -> Result<MxPart, Error> {
         let is_packed = object.require("data")?.logical().is_packed();
         let first = range.start.saturating_sub(u64::from(is_packed) & range.start & 1);
@@ -232,17 +234,18 @@ pub(crate) struct MxConverter<B> {
     scales: B,
     /// The number of elements that are left.
     left: u64,
-    /// The position of the next element: its index in its block, and its index among the elements at the same index of
-    /// the axis.
+    /// The index of the next element in its block.
     row: u64,
+    /// The index of the next element among the `stride` elements that have the same indices along the axis and the dimensions
+    /// before it.
     column: u64,
     /// The index in `scales` of the scale that the next element would have if its `column` were 0.
     first: usize,
 }
 
 impl<B: Deref<Target = [u8]>> MxConverter<B> {
-    /// Creates a converter whose first element is `element`, counted in row-major order. `data` has the type of the elements. `scales`
-    /// begins with the scale at index `known`, which is not after the scale of the element.
+    /// Creates a converter whose first element is `element`, counted in row-major order. `data` has the type of the elements.
+    /// `scales` begins with the scale at index `known`, which is not after the scale of the element.
     pub(crate) fn new(
         blocks: MxBlocks,
         data: ViewType,
@@ -253,8 +256,8 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
         // `line` counts the positions along the axis, through all outer dimensions.
         let (line, column) = (element.checked_div(stride), element.checked_rem(stride));
         let row = line.and_then(|line| line.checked_rem(size)).unwrap_or_default();
-        // An index of a scale that does not fit in a `usize` becomes `usize::MAX`. No scale has this index, so every value becomes NaN,
-        // and no wrong scale is used.
+        // An index of a scale that does not fit in a `usize` becomes `usize::MAX`. No scale has this index, so every value
+        // becomes NaN, and no wrong scale is used.
         let first = blocks.first_scale(element).and_then(|first| first.checked_sub(known));
         let first = first.and_then(|first| usize::try_from(first).ok()).unwrap_or(usize::MAX);
         let left = blocks.elements.saturating_sub(element);
@@ -291,7 +294,7 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
                 None => fill(&mut values, elements::<i8>(bytes).map(f32::from)),
             }
             let count = bytes.len().saturating_mul(if packed { 2 } else { 1 });
-            // The last byte of `f4_e2m1` may hold a single element.
+            // If the number of elements is odd, the last byte of `f4_e2m1` holds a single element.
             let (values, _) = split(&mut values, self.left.min(u64_from_usize(count)));
             self.scale(values);
             self.left = self.left.saturating_sub(u64_from_usize(values.len()));
@@ -331,8 +334,8 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
                 (self.column, self.row) = (0, self.row.saturating_add(1));
             }
             if self.row >= self.blocks.size {
-                // The next block row has its scales after those of all columns, which are in memory, so the number fits
-                // in a `usize`.
+                // The scales of the next block follow those of all columns of this block. These scales are in memory, so
+                // their number fits in a `usize`.
                 let columns = usize::try_from(self.blocks.stride).unwrap_or(usize::MAX);
                 (self.row, self.first) = (0, self.first.saturating_add(columns));
             }

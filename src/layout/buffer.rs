@@ -97,7 +97,8 @@ impl Deref for Data<'_> {
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
 
-/// The alignment of blobs in a file: v1.1 I.2, v1.2 §4. Wide enough for every vector unit.
+/// The size of a [`Line`] and its alignment in memory, in bytes: that of blobs in files of 1.x (v1.1 I.2, v1.2 §4), which is wide
+/// enough for every vector unit.
 const LINE: usize = 64;
 
 /// Bytes in aligned lines. The rest of the last line is zero.

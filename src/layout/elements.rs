@@ -31,7 +31,7 @@ impl<'d, T: Element> Elements<'d, T> {
         Some(Self::new(bytes, self.order))
     }
 
-    /// Returns the element at `index`.
+    /// Returns the element at `index`, or `None` if there are fewer elements.
     pub fn get(&self, index: usize) -> Option<T> {
         let start = index.checked_mul(Self::WIDTH)?;
         T::read(self.bytes.0.get(start..)?, self.order)
@@ -90,7 +90,8 @@ impl<'d> Widened<'d> {
         self.fold_until((), |(), index| take(index))
     }
 
-    /// Has one loop for each type, because checking a large file spends its time here.
+    /// Folds the indices with `take`, from the value `init` on, until `take` fails. There is one loop for each type, because
+    /// checking a large file spends its time here.
     fn fold_until<B, E>(&self, init: B, take: impl FnMut(B, u64) -> Result<B, E>) -> Result<B, E> {
         use StorageType as T;
         match self.storage {

@@ -101,8 +101,8 @@ impl<'a> QuantGroup<'a> {
         Ok(weights)
     }
 
-    /// Creates a converter of the words of `data` into weights, from the word with the weight `start.first` on. `scales` and `zeros`
-    /// are decoded bytes of the components.
+    /// Creates a converter of the words of `data` into weights, from the word with the weight `start.first` on. `scales` and
+    /// `zeros` are decoded bytes of the components.
     ///
     /// # Errors
     /// An internal error if attributes or sizes are wrong although opening has validated them.
@@ -128,8 +128,8 @@ impl<'a> QuantGroup<'a> {
         Ok(CodeConverter { location: data.location(), packing, factors, place, last: None })
     }
 
-    /// Returns what the weights `range` need of the components. Returns `None` if the range is empty, or if the file does not give the
-    /// number of scales.
+    /// Returns what the weights `range` need of the components. Returns `None` if the range is empty, or if the file does not
+    /// give the number of scales.
     pub(crate) fn part(&self, range: &Range<u64>) -> Result<Option<CodePart>, Error> {
         let packing = self.packing()?;
         let zeros = match (self.zeros, self.zero_point) {
@@ -140,8 +140,8 @@ impl<'a> QuantGroup<'a> {
         Ok(self.part_of(range, &packing, (width, zeros)))
     }
 
-    /// Does the work of [`part`](Self::part). `width` and `zero_width` are the sizes in bytes of a scale and of a zero point; `zero_width`
-    /// is `None` if zero points are codes in words.
+    /// Does the work of [`part`](Self::part). `width` and `zero_width` are the sizes in bytes of a scale and of a zero point;
+    /// `zero_width` is `None` if zero points are codes in words.
     fn part_of(
         &self,
         range: &Range<u64>,
@@ -316,7 +316,8 @@ pub(crate) struct CodePart {
     pub(crate) start: CodeStart,
 }
 
-/// A converter of the words of `data` into weights, while the words are read. `B` holds the decoded bytes of scales and zero points.
+/// A converter of the words of `data` into weights, while the words are read. `B` holds the decoded bytes of scales and zero
+/// points.
 #[derive(Debug)]
 pub(crate) struct CodeConverter<B> {
     location: Location,

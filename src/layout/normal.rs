@@ -95,7 +95,7 @@ fn widen<E>(
         let elements = piece.chunks(width.max(1));
         let count = elements.len();
         for (number, element) in numbers.iter_mut().zip(elements) {
-            // Indices are not negative, so the upper bytes are zero.
+            // Indices are not negative, so the upper bytes of a widened index stay zero.
             for (to, from) in number.iter_mut().zip(element) {
                 *to = *from;
             }

@@ -28,7 +28,7 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Packing with
-    /// The name, codes in a word, the type of a word, bits of a code.
+    /// Returns the name of the packing, the number of codes in a word, the type of a word, and the number of bits of a code.
     fn row -> (&'static str, u8, StorageType, u8)
 {
     /// `8_per_i32`: codes of 4 bits.
@@ -50,7 +50,7 @@ impl Packing {
         Self::LIST.into_iter().find(|packing| packing.name() == name)
     }
 
-    /// Returns the name: `8_per_i32`.
+    /// Returns the name of the packing in the attribute `packing`, such as `8_per_i32`.
     pub fn name(self) -> &'static str {
         self.row().0
     }
@@ -342,8 +342,8 @@ impl BorrowedComponents<'_> {
         let group = size.ok().and_then(|rows| rows.checked_mul(outputs)).ok_or(self.misfit())?;
         // The index of the first row of the group that the loop takes next.
         let mut next = 0_usize;
-        // The codes of a part of a row, and the scales and zero points of its columns. Without `zeros`, `zeros` keeps
-        // the middle code.
+        // Buffers for the codes of up to `TILE` columns of a row, and for the scales and zero points of these columns. If
+        // the object has no component `zeros`, the zero point of each column stays the middle code.
         let middle = if self.quantization.bits() == 4 { 8.0 } else { 128.0 };
         let (mut codes, mut scales, mut zeros) = ([0; TILE], [0.0; TILE], [middle; TILE]);
         for (ordinal, group) in weights.chunks_mut(group.max(1)).enumerate() {

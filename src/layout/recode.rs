@@ -123,7 +123,8 @@ impl CodeForm {
                         }
                         shift = shift.saturating_add(bits.into());
                     }
-                    // Words of the last rows may have room for further codes, which the other form does not hold.
+                    // If the last rows do not fill their words, the unused bits must be 0, because the other form has no
+                    // place for them.
                     if words.iter().any(|word| shifted(*word, shift) != 0) {
                         return Err(Lossy);
                     }
@@ -311,8 +312,8 @@ impl Recoder {
         Self { recode, left, held: Vec::new(), numbers: Vec::new(), out: Vec::new() }
     }
 
-    /// Converts the next bytes `chunk`, and passes the result to `take`. Bytes after the last row are ignored: the caller has compared
-    /// the lengths.
+    /// Converts the next bytes `chunk`, and passes the result to `take`. Bytes after the last row are ignored: the caller has
+    /// compared the lengths.
     ///
     /// # Errors
     /// The error of `take`; `lossy()` if the other form cannot hold the numbers; out of memory.

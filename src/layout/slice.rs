@@ -249,12 +249,13 @@ impl<'a> Slice<'a> {
         Some(())
     }
 
-    /// Returns the number of logical elements.
+    /// Returns the number of logical elements in the slice.
     pub fn elements(&self) -> u64 {
         self.elements
     }
 
-    /// Returns the number of bytes, which is the length of the buffer for [`read`](Self::read).
+    /// Returns the size of the decoded slice in bytes, which is the length of the buffer for [`read`](Self::read). A slice of
+    /// `f4_e2m1`, which cannot be read, counts one byte for each element.
     pub fn byte_len(&self) -> u64 {
         self.bytes
     }

@@ -126,9 +126,10 @@ impl<'a> Csr<'a> {
         }))
     }
 
-    /// Fills `dense` with the matrix in row-major order, with zeros (`false`) in cells without an entry. Entries are
-    /// written in the order in which they are stored. If several entries are for the same cell, the cell gets the value of the last
-    /// one; SciPy, in contrast, adds the values of these entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated.
+    /// Fills `dense` with the matrix in row-major order, with zeros (`false`) in cells without an entry. Entries are written in
+    /// the order in which they are stored. If several entries are for the same cell, the cell gets the value of the last entry;
+    /// SciPy, in contrast, adds the values of these entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are
+    /// repeated.
     ///
     /// # Errors
     /// The errors of [`by_row`](Self::by_row); [`Misuse::Buffer`] if the length of `dense` is not rows × columns.
@@ -383,10 +384,10 @@ impl<'a> Coo<'a> {
         Ok(values.enumerate().map(move |(entry, value)| (position(entry), value)))
     }
 
-    /// Fills `dense` with the tensor in row-major order, with zeros (`false`) in cells without an entry. Entries are
-    /// written in the order in which they are stored. If several entries are for the same cell, the cell gets the value of the last
-    /// one; SciPy, in contrast, adds the values of these entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are repeated. Takes 8 bytes of
-    /// memory for each dimension.
+    /// Fills `dense` with the tensor in row-major order, with zeros (`false`) in cells without an entry. Entries are written in
+    /// the order in which they are stored. If several entries are for the same cell, the cell gets the value of the last entry;
+    /// SciPy, in contrast, adds the values of these entries up. [`has_duplicates`](Self::has_duplicates) tells whether cells are
+    /// repeated. Takes 8 bytes of memory for each dimension.
     ///
     /// # Errors
     /// The errors of [`entries`](Self::entries); [`Misuse::Buffer`] if the length of `dense` is not the product of the

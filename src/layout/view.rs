@@ -143,12 +143,13 @@ impl<'d> View<'d> {
         self.bytes.0.is_empty()
     }
 
-    /// Borrows the elements as native elements.
+    /// Borrows the elements as a slice of Rust values, without copying.
     ///
     /// # Errors
-    /// [`Misuse::Type`], [`Misuse::ByteOrder`], [`Misuse::Size`] (a 0.1 entry
-    /// of unknown layout may hold part of an element), [`Misuse::Alignment`]; `bool-value` where a bool is neither 0 nor 1 (in 0.1, where any byte is allowed,
-    /// [`Misuse::BoolBytes`]).
+    /// [`Misuse::Type`] if the elements cannot be read as `T`; [`Misuse::ByteOrder`] if they are in another byte order than that
+    /// of this machine; [`Misuse::Alignment`] if they are not aligned for `T`; [`Misuse::Size`] if the bytes end within an
+    /// element, as those of a 0.1 entry of unknown layout may; `bool-value` if a bool is neither 0 nor 1, and
+    /// [`Misuse::BoolBytes`] for such a bool of 0.1, where any byte is allowed.
     pub fn as_slice<T: Element>(&self) -> Result<&'d [T], Error> {
         self.check::<T>()?;
         let bytes = self.as_bytes();

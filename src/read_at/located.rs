@@ -26,8 +26,8 @@ pub(crate) struct Block {
 pub struct VerifiedBlocks(pub(crate) Vec<Block>);
 
 impl VerifiedBlocks {
-    /// Returns the block that holds the byte at offset `at`. If no block does, the error is the start of the next
-    /// block, or `u64::MAX` after the last block.
+    /// Returns the block that holds the byte at offset `at` of the shard. If no block does, the error is the offset at which the
+    /// next block starts, or `u64::MAX` after the last block.
     fn find(&self, at: u64) -> Result<&Block, u64> {
         let position = self.0.partition_point(|block| block.range.end <= at);
         match self.0.get(position) {

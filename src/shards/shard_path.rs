@@ -1,10 +1,10 @@
-//! The places where a shard or sibling file may be.
+//! The paths at which a shard or sibling file may lie.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A place in or below the folder of a file where a file that it names may be. Each step is the name of a file or folder, or
-/// the end of such a name: no step is `.` or `..`, or contains a slash.
+/// A path at which a shard or sibling file may lie, relative to the folder of the file that names the shard or sibling. No step
+/// of the path is `.` or `..`, or contains a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShardPath<'a> {
     /// A sibling file: its name is the [`stem`] of the naming file, followed by this text.

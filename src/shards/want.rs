@@ -32,8 +32,8 @@ impl Sibling {
         Self::is_name(name).then(|| Self(name.to_owned()))
     }
 
-    /// Returns whether `name` passes the checks of [`new`](Self::new). A name that begins with a dot is a hidden file, and stays in
-    /// the folder because of its suffix.
+    /// Returns whether `name` passes the checks of [`new`](Self::new). The name of a hidden file, which begins with a dot, is
+    /// allowed: because of its suffix, the name is neither `.` nor `..`.
     pub(crate) fn is_name(name: &str) -> bool {
         name.len() <= NAME
             && SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
@@ -43,7 +43,7 @@ impl Sibling {
 }
 
 impl Want {
-    /// Parses the text that the [`Display`](fmt::Display) implementation writes.
+    /// Parses the text that the [`Display`](fmt::Display) implementation writes. Returns `None` for any other text.
     pub fn read(text: &str) -> Option<Self> {
         match text.strip_prefix("sibling ") {
             Some(name) => Sibling::new(name).map(Self::Sibling),

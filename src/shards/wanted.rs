@@ -1,4 +1,4 @@
-//! The shards that are looked for.
+//! Shards of zTensor files that are looked for, by their names and digests.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -13,10 +13,11 @@ use super::shard_path::ShardPath;
 
 /// The name of the folder, in the folder of the file that lists shards, whose files are named by their digests.
 pub const BLOBS: &str = "blobs";
-/// The largest length of a file's name in bytes.
+/// The largest length in bytes of the name of a sibling file, and of the name of a file or folder below `blobs`.
 pub const NAME: usize = 255;
 
-/// A shard to look for: its name and the digest that the file lists for it, checked to be usable in a path.
+/// A shard of a zTensor file that is looked for: the name of the shard, and the algorithm and the digits of the digest that the
+/// zTensor file lists for the shard. None of these texts has characters that could lead a path out of its folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub(super) name: String,
@@ -41,8 +42,8 @@ impl Wanted {
         valid.then_some(Self { name, algorithm, digits })
     }
 
-    /// Returns the shard to look for. Returns `None` if `shard` has no digest, or if its name or digest cannot be the name of a
-    /// file.
+    /// Returns what is looked for to find `shard`. Returns `None` if `shard` has no digest, or if its name or digest cannot be
+    /// the name of a file.
     pub fn from_shard(shard: &Shard<'_>) -> Option<Self> {
         let digest = shard.digest()?.to_string();
         let (algorithm, digits) = digest.split_once(':')?;
@@ -60,7 +61,7 @@ impl Wanted {
         [ShardPath::Sibling(format!("-{}.zt", self.name)), ShardPath::Below(by_digest)]
     }
 
-    /// Parses the text that the [`Display`](fmt::Display) implementation writes.
+    /// Parses the text that the [`Display`](fmt::Display) implementation writes. Returns `None` for any other text.
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let (name, algorithm, digits) = (words.next()?, words.next()?, words.next()?);

@@ -13,7 +13,8 @@ use crate::num::{sort_by, u64_from_usize};
 use crate::read_at::ReadAt;
 use crate::rules::Rule;
 
-/// Validates a file whose objects have been validated before.
+/// Validates that all bytes between the blobs of a canonical file are zero and, in 2, that no two blobs hold the same bytes. The
+/// caller has validated the objects of the file.
 pub(super) fn validate(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
     if manifest.facts().container.shares_blobs {
         check_sharing(manifest.read_from(&source))?;
@@ -21,7 +22,8 @@ pub(super) fn validate(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result
     check_padding(manifest, source)
 }
 
-/// Validates that all bytes between blobs, from the header to the manifest, are zero. The blobs are in order.
+/// Validates that all bytes between blobs, from the header to the manifest, are zero. In 1.x, components are in the order of their
+/// blobs.
 fn check_padding(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
     let mut end = HEADER;
     if manifest.facts().container.shares_blobs {
@@ -46,7 +48,7 @@ fn check_padding(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), E
     zeros(source, end, manifest.extent().start)
 }
 
-/// The number of bytes that are read at once.
+/// The number of bytes between blobs that are read at once.
 const PIECE: usize = 4096;
 
 /// Validates that the bytes from `start` to `end` are zero.
@@ -65,7 +67,8 @@ fn zeros(source: &dyn ReadAt, mut start: u64, end: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A component, with the properties that components with equal bytes share.
+/// A component of a canonical file of 2: the length and the XXH3 of its blob, which are equal if two blobs hold the same bytes, the
+/// offset of the blob, and the ordinals of the object and of the component in the object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ComparedBlob {
     length: u64,

@@ -127,7 +127,8 @@ pub fn check_in_order<'a>(
     let mut check = Check::new(subject, observer);
     let manifest = check.subject.manifest;
     let mut order = Vec::new();
-    // Without memory for the order, the order of the manifest does as well, and the bytes are read twice.
+    // If there is no memory for the sorted list, objects are checked in the order of the manifest. The result is the same,
+    // but a source that hashes the file may have to read bytes twice.
     if order.try_reserve_exact(manifest.tensors().len()).is_err() {
         return check.all(observer);
     }
@@ -236,8 +237,9 @@ impl<'a> Check<'a> {
         self.report
     }
 
-    /// Compares tensors that are in two files of an index, unless that was done, or the check has ended. [`finish`](Self::finish) does so
-    /// as well. A host that has to fetch bytes first can call this function again after an error, which is not added to the report.
+    /// Compares tensors that are in two files of an index, unless that was done, or the check has ended. [`finish`](Self::finish)
+    /// does so as well. A host that has to fetch bytes first can call this function again after an error, which is not added to
+    /// the report.
     ///
     /// # Errors
     /// An error of the source; out of memory.

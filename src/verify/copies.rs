@@ -9,7 +9,7 @@ use crate::manifest::ManifestRef;
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::read_at::{ReadAt, Source};
 
-/// The number of bytes of each file that are read at once.
+/// The number of bytes of each of the two files that are read at once.
 const PIECE: usize = 64 << 10;
 
 /// Compares the tensors of `manifest` that are in two files, which are read from `source`, and returns the first pair whose

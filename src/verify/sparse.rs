@@ -199,7 +199,8 @@ impl Rows {
         }
     }
 
-    /// Checks that a row ends before the index at position `place`. Positions must be passed in order.
+    /// Checks that a row ends right before position `place`, where `index` lies, which is not greater than the index before it.
+    /// Positions must be passed in ascending order.
     fn pass(&mut self, place: u64, index: u64) -> Result<(), BadIndex> {
         let ends = self.ends.get(self.passed..).unwrap_or_default();
         let before = ends.iter().take_while(|end| **end < place).count();
@@ -210,7 +211,7 @@ impl Rows {
         Err(BadIndex { kind: Rule::IndexOrder.into(), at: place, found: index })
     }
 
-    /// Completes one of the two components. If the ends are known, positions that were kept are checked. `indptr` has
+    /// Notes that all pointers, or all indices, have come. If both have come, the positions in `breaks` are checked. `indptr` has
     /// at least one entry, so `ends` is empty only until the pointers have come.
     fn finish(&mut self) -> Result<(), BadIndex> {
         self.half = true;

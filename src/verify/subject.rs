@@ -62,9 +62,9 @@ impl<'a> Subject<'a> {
         Verifier::of(self.manifest).with_shard_bytes(self.source.shard_bytes())
     }
 
-    /// Does `work` on each object, on `threads` if they are given, and returns the results in the order of the file.
-    /// The last result is the first error for which `ends` returns true, if there is such an error. The results do not depend on the threads. `work` gets a verifier,
-    /// with which it reads the object.
+    /// Does `work` on each object, on `threads` if they are given, and returns the results in the order of the file. The last
+    /// result is the first error for which `ends` returns true, if there is such an error. The results do not depend on the
+    /// threads. `work` gets a verifier, with which it reads the object.
     ///
     /// # Errors
     /// [`OutOfMemory`] for the list of results.
@@ -115,8 +115,8 @@ impl<'a> Subject<'a> {
             }
             let slot: Option<&OnceLock<_>> = slots.get(usize_from_u32(ordinal));
             let (Some(slot), Some(object)) = (slot, manifest.object(ordinal)) else { return };
-            // Each object has a verifier of its own, which counts only the bytes that were decoded for this object. `decoded` is the sum
-            // for all objects, which is compared with the limit.
+            // Each object has a verifier of its own, which counts only the bytes that were decoded for this object. `decoded` is
+            // the sum for all objects, which is compared with the limit.
             let mut verifier = verifier.clone();
             let result = work(&mut verifier, &object);
             // The sum cannot wrap: it counts bytes that were decoded, not bytes that a file claims.

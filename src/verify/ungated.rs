@@ -1,4 +1,5 @@
-//! The place of [`crate::conventions`] in builds without the feature `dequantize`, which look for nothing in groups of quantized tensors.
+//! Stand-ins for the types of [`crate::conventions`] that a check uses, for builds without the feature `dequantize`. Such builds
+//! do not examine groups of quantized tensors.
 
 use crate::error::{Error, OutOfMemory};
 use crate::index::Finding;

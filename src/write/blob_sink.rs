@@ -40,10 +40,11 @@ struct Current {
     encoder: Option<Encoder>,
     /// The digest of the stored or of the decoded bytes, whichever the generation requires.
     digest: Option<Sum>,
-    /// The SHA-256 of the bytes written so far, if components share blobs; the announced SHA-256; and the identical
-    /// blob that was found for the bytes.
+    /// The SHA-256 of the decoded bytes that have been written so far; `None` if components do not share blobs.
     identity: Option<Sha256>,
+    /// The SHA-256 that the caller has announced for all decoded bytes of the blob.
     known_sha256: Option<Identity>,
+    /// An earlier blob that holds the same bytes, if one was found. The bytes of this blob are then not stored.
     shared: Option<StoredBlob>,
 }
 
@@ -78,8 +79,8 @@ impl<S: Sink> BlobSink<S> {
         Self { sink, position, failed: false, target, sum: None, blobs, blob }
     }
 
-    /// Begins a blob of a number of decoded bytes. If a sha256 is announced, the bytes must have it. Allocates the
-    /// memory for compression.
+    /// Begins a blob of `bytes` decoded bytes, which are compressed if `level` is given, and whose SHA-256 must be `known_sha256`
+    /// if that is given. Allocates the memory for compression.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::error::OutOfMemory).

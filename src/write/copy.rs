@@ -68,8 +68,8 @@ pub struct Copier<'c> {
     joined: Option<&'c JoinedObjects>,
 }
 
-/// Returns the layout that the copy of an object of another format has, and the attributes of that layout; `None` if
-/// the copy keeps the layout.
+/// A function that returns the layout that the copy of an object of another format gets, and the attributes of that layout;
+/// `None` if the copy keeps the layout.
 pub type Layouts = fn(&Tensor<'_>) -> Result<Option<(String, Encoded)>, Error>;
 
 /// A function that converts the bytes of whole elements, and passes the converted bytes to the other function that it is given.
@@ -90,8 +90,8 @@ pub struct Change<'c> {
     pub content: Option<&'c Content<'c>>,
 }
 
-/// A function that replaces the decoded bytes of a component while they are copied. It gets each chunk, and `None` at the end of the
-/// component, and passes as many bytes as it has got to the function in its last parameter.
+/// A function that replaces the decoded bytes of a component while they are copied. It gets each chunk, and `None` at the end of
+/// the component, and passes as many bytes as it has got to the function in its last parameter.
 pub type Content<'c> = dyn Fn(
         &Component<'_>,
         Option<&[u8]>,
@@ -170,8 +170,9 @@ impl<'c> Copier<'c> {
         self
     }
 
-    /// Sets `joined`, the objects of the copy of which each takes the place of several objects of the file. They must have been made
-    /// for the generation of the copy and for the new names of these objects, whose elements are not [converted](Self::changes).
+    /// Sets `joined`, the objects of the copy of which each takes the place of several objects of the file. They must have been
+    /// made for the generation of the copy and for the new names of these objects, whose elements are not
+    /// [converted](Self::changes).
     #[cfg(feature = "dequantize")]
     #[must_use]
     pub fn joined(mut self, joined: &'c JoinedObjects) -> Self {
@@ -272,8 +273,8 @@ impl<'c> Copier<'c> {
         if object.facts().single_cells
             && matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo)
         {
-            // Some rules compare the indices of a sparse tensor with each other, such as their order. These rules are checked before
-            // the object is written. Values of an unknown type do not keep the object from being copied.
+            // Some rules compare the indices of a sparse tensor with each other, such as their order. These rules are checked
+            // before the object is written. Values of an unknown type do not keep the object from being copied.
             match self.verifier.clone().check(object) {
                 Err(error) if error.kind() == Unsupported::LogicalType => {}
                 read => read?,
@@ -536,8 +537,8 @@ fn widens(part: &Component<'_>, target: &Target) -> bool {
     part.is_index() && is_narrow && !keeps_indices(&part.tensor(), target)
 }
 
-/// Returns whether the indices of an object keep their types: the target allows these types and, if it requires a
-/// single type, they have one.
+/// Returns whether the indices of an object keep their types: the target generation allows these types and, if it requires that all
+/// indices of an object have the same type, they have.
 fn keeps_indices(object: &Tensor<'_>, target: &Target) -> bool {
     let types = target.writing.dialect.facts.index_types;
     let indices = || object.components().filter(Component::is_index);

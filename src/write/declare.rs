@@ -137,7 +137,7 @@ impl<'a> NewComponent<'a> {
         self
     }
 
-    /// Returns the component with compression.
+    /// Returns the component, to be compressed at `level` when it is written.
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn compressed(mut self, level: Level) -> Self {
@@ -426,7 +426,7 @@ impl<'a> NewObject<'a> {
         }
     }
 
-    /// Returns the object with `attributes`.
+    /// Returns the object with `attributes` in place of its attributes.
     #[must_use]
     pub fn attributes(mut self, attributes: &'a Encoded) -> Self {
         self.attributes = Some(attributes);

@@ -250,7 +250,7 @@ impl Draft {
             }
             parts.push(part);
         }
-        // The generation does not have layouts of other generations.
+        // A known layout has no name in a generation that does not define the layout.
         let layout = object.format_name(writing).ok_or(BareError::nowhere(Unsupported::Format))?;
         let (name, shape) = (object.name, object.shape);
         let mut declared = Declared { name, layout, shape, attributes, parts };
@@ -354,7 +354,8 @@ impl Draft {
         if self.begun.is_some() {
             return Err(Misuse::Unfinished.into());
         }
-        // Opening the manifest builds an index of names, so this one is dropped to save memory.
+        // Opening the manifest, below, builds another index of all names. The index of this draft is dropped first to save
+        // memory.
         self.names = Names::default();
         if self.target.writing.deterministic {
             sort(&mut self.shards)?;
@@ -374,7 +375,11 @@ impl Draft {
         let range = container.footer_range(end)?;
         let frame = Frame::read(container, footer.as_bytes(), range, options.limit())?;
         let opened = Manifest::validate(&frame, manifest.as_bytes(), &options)?;
-        debug_assert_eq!(opened.len(), usize_from_u32(objects), "another number of objects");
+        debug_assert_eq!(
+            opened.len(),
+            usize_from_u32(objects),
+            "the finished manifest has another number of objects than were added"
+        );
         if shards > options.limit().shards().into() {
             return Err(BareError::nowhere(Limit::Shards).found(shards).into());
         }

@@ -103,8 +103,8 @@ impl serde_cbor_2::ser::Write for Taken {
     type Error = serde_cbor_2::Error;
 
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
-        // The serializer has no error for a lack of memory, so an error of its own stands for it, which values cannot
-        // cause.
+        // The serializer has no error for a lack of memory. `scratch_too_small` stands for it, because no value causes this
+        // error.
         self.0.raw(bytes).map_err(|_| Self::Error::scratch_too_small(0))
     }
 }

@@ -54,7 +54,7 @@ const CANONICAL_ORDER: &[ComponentKey] = &[
 ];
 const _: () = assert!(
     CANONICAL_ORDER.len() == ComponentKey::TABLE_ORDER.len(),
-    "a canonical file has every field that another has"
+    "the canonical order must list every field of a component"
 );
 
 /// Writes the entry of the component `part`: its role, and a map of its fields.
@@ -127,8 +127,8 @@ pub(super) fn record<'a, K: Copy>(
                 out.array(u64_from_usize(numbers.len()))?;
                 numbers.iter().try_for_each(|number| out.uint(*number))?;
             }
-            // A digest of an unknown algorithm has no text form. It becomes the empty text, which readers reject, because no written
-            // file may claim a digest that nobody can verify.
+            // A digest of an unknown algorithm has no text form. It becomes the empty text, which readers reject, because no
+            // written file may claim a digest that nobody can verify.
             FieldValue::Digest(own) => {
                 let digest_text = DigestText::new(own);
                 out.text_of(digest_text.as_ref().map_or(b"", DigestText::as_bytes))?;

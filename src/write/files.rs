@@ -193,7 +193,8 @@ enum Over {
     Nothing,
 }
 
-/// The size of the buffer in bytes. Padding and manifests are written in small pieces.
+/// The size in bytes of the buffer of a [`FileSink`]. Without a buffer, each small piece of padding and manifests would take a
+/// system call.
 const BUFFER: usize = 64 << 10;
 
 impl Sink for FileSink {
@@ -261,7 +262,7 @@ fn name(target: &Path) -> io::Result<&OsStr> {
     name.ok_or_else(|| invalid("the path does not end in the name of a file"))
 }
 
-/// Returns the folder of `file`.
+/// Returns the folder that contains `file`, which is `.` for a bare name.
 fn folder(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

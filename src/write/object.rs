@@ -184,8 +184,8 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         self.file.look_up(bytes);
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(BareError::misuse(Misuse::Length).at(location))?;
-        // A piece is hashed and then written from the processor's cache. Two threads read memory of their own accord, so
-        // they get all bytes at once.
+        // On one thread, a small piece is hashed and is then still in the processor's cache when it is written. With a
+        // hashing thread, both threads read from memory at the same time, so all bytes are passed at once.
         let piece = if self.file.target.hashing_thread { bytes.len() } else { PIECE };
         for piece in bytes.chunks(piece) {
             stream.validate(piece, &mut self.sparse).map_err(|error| error.at(location))?;

@@ -103,8 +103,8 @@ impl<S: Sink> Writer<S> {
         Self::behind(manifest.edits_at(), sink, manifest.parts(), settings)
     }
 
-    /// Creates a writer that continues a file at the offset `position`. The bytes before this offset stay as they are, and contain the
-    /// blobs that `manifest` lists.
+    /// Creates a writer that continues a file at the offset `position`. The bytes before this offset stay as they are, and
+    /// contain the blobs that `manifest` lists.
     fn behind(
         position: u64,
         sink: S,

@@ -8,14 +8,14 @@ use zten::{
 };
 use zten_testkit::read_accepted as read;
 
-/// Hands the first component of the file's first object to `with`.
+/// Opens the accepted file `name`, and calls `with` on the first component of the first object.
 fn first<O>(name: &str, with: impl FnOnce(Component<'_>) -> O) -> O {
     let file = read(name);
     let archive = Archive::from_bytes(&file).unwrap();
     with(archive.tensors().next().unwrap().components().next().unwrap())
 }
 
-/// Hands the field `x` of the root to `with`.
+/// Opens the accepted file `name`, and calls `with` on the unknown field `x` of the root map.
 fn ignored<O>(name: &str, with: impl FnOnce(Item<'_>) -> O) -> O {
     let file = read(&format!("v12-ignored-{name}.zt"));
     let archive = Archive::from_bytes(&file).unwrap();

@@ -11,7 +11,7 @@ use zten::{
 };
 use zten_testkit::{check, oracles, reject_index, slice};
 
-/// Opens the file `old` with `options`, and appends to it what `add` writes.
+/// Opens the file `old` with `options`, appends to it what `add` writes, and returns the new file.
 fn append(
     old: &[u8],
     options: &OpenOptions,
@@ -25,7 +25,7 @@ fn append(
     writer.finish()
 }
 
-/// Adds an object of `bytes` equal bytes, compressed.
+/// Adds an object of `bytes` equal bytes, compressed with zstd.
 fn compressed(writer: &mut Writer<Vec<u8>>, name: &str, bytes: u64) -> Result<(), Error> {
     let shape = [bytes];
     let object = NewObject::dense(name, &shape, DType::U8).compressed(Level::default());
@@ -254,7 +254,7 @@ fn limits_are_checked_when_an_object_is_declared() {
         let read = check(&file, &OpenOptions::default().limits(limits)).unwrap_err();
         assert_eq!(read.rule(), rejected.rule(), "a reader rejects it for the same");
     }
-    // The root map has two keys, so no reader with a limit of one key could open any file.
+    // The root map has two keys, so a reader with a limit of one key could open no file.
     let new = Writer::new(Vec::new(), &WriteOptions::default().limits(limited("keys", 1))).unwrap();
     assert_eq!(new.finish().unwrap_err().rule(), Some("limit-keys"));
 }

@@ -183,7 +183,7 @@ fn from_1_to_2_and_back() {
         "coo-cell-repeated",
         "unsupported-format",
         "type-storage",
-        // Sources that zten cannot read.
+        // The reasons why zten cannot read the content of a source.
         "read unsupported-dtype",
         "read unsupported-encoding",
         "read unsupported-layout",
@@ -202,7 +202,7 @@ fn from_1_to_2_and_back() {
 fn from_2_to_1_2_and_back() {
     let found = rejected(accepted_v2(), (Generation::V1_2, V2));
     let mut wanted = UNREADABLE.to_vec();
-    // 3 bytes of `f64`, in a layout that zten does not know.
+    // The file has 3 bytes of `f64`, which is no whole element, in a layout that zten does not know.
     wanted.insert(5, "unsupported-format--v2.zt whole-elements");
     assert_eq!(found, wanted);
 }
@@ -256,7 +256,7 @@ fn unknown_types_get_no_meaning() {
         assert_eq!(part.element_type(), ElementType::Logical(logical));
         assert_eq!(content(&copy(&second, v1, None).unwrap()), content(&file));
     }
-    // A type that neither generation knows, and a type that both know.
+    // A type that neither generation knows, and a type that both know, stay what they are.
     for element in [
         ElementType::UnknownLogical("u8", F32),
         ElementType::UnknownLogical("Bool", U8),

@@ -26,7 +26,8 @@ fn empty(blocks: usize) -> Vec<u8> {
     (0..blocks).fold(frame, |frame, _| frame.raw(&[])).end().bytes
 }
 
-/// Verifies all content of `file`. Returns the verdict, and the most bytes of heap that were in use at once.
+/// Verifies all content of `file`. Returns the result, and the largest number of bytes of heap that were in use at
+/// once.
 fn check(file: &[u8], limits: Limits) -> (Result<(), Error>, u64) {
     let mut verdict = Ok(());
     let run = || {
@@ -71,7 +72,7 @@ fn declared_output_takes_only_a_window_of_memory() {
 
 #[test]
 fn memory_follows_the_declared_output() {
-    // A window of 128 MiB for 1,000 bytes.
+    // The frame asks for a window of 128 MiB, although it has only 1,000 bytes.
     let frame = Frame::windowed(WINDOW_128_MIB, 0).repeat(7, 1000).end().bytes;
     let (verdict, heap) = check(&packed(&frame, Some(1000)), Limits::default());
     verdict.unwrap();

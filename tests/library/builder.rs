@@ -264,7 +264,7 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
             assert_eq!(again.as_ref().map_err(place), Err(wanted.clone()));
         }
         assert_eq!(place(&builder.finish().unwrap_err()), wanted);
-        // A name that an earlier tensor already has.
+        // The last tensor has the name of an earlier tensor, which is found when the builder finishes.
         let mut builder = begin();
         builder.push(&at("wrong", &data, 6)).unwrap();
         builder.push(&at("a", &data, 8)).unwrap();
@@ -272,7 +272,7 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
         let error = builder.finish().unwrap_err();
         assert_eq!((error.rule(), place(&error)), (Some("test-duplicate-name"), wanted));
     }
-    // The error of a wrong call has neither name nor offset.
+    // The error of a wrong call of the builder has neither name nor offset.
     let mut builder = Builder::new(&ANY, 4..8, 17, &options).unwrap();
     let error = builder.push(&RawObject { layout: Layout::Mx, ..at("a", &data, 7) }).unwrap_err();
     assert_eq!((error.kind(), place(&error)), (ErrorKind::Misuse(Misuse::Layout), (None, None)));
@@ -378,7 +378,7 @@ fn columns(
     columns_within(Limits::default(), encoding, change)
 }
 
-/// Returns the archive of `columns`, opened with `limits`.
+/// Returns the archive of [`columns`], opened with `limits`.
 fn columns_within(
     limits: Limits,
     encoding: Encoding,
@@ -463,7 +463,7 @@ fn column_major_arrays_of_any_shape_are_read_in_pieces() {
     {
         let numbers = if logical.is_some() { 2 } else { 1 };
         let count = shape.iter().product::<u64>();
-        // Each element is its index in row-major order.
+        // Each element has its index in row-major order as its value.
         let element =
             |place: u64| [f32::from(u16::try_from(place).unwrap()), -1.0][..numbers].to_vec();
         let bytes = |places: &mut dyn Iterator<Item = u64>| -> Vec<u8> {
@@ -507,7 +507,8 @@ fn column_major_arrays_of_any_shape_are_read_in_pieces() {
     }
 }
 
-/// Returns an archive of one array of `i16` with the strides `strides`. Each element is its index in the blob.
+/// Returns an archive of one array of `i16` with the strides `strides`. The value of each element is its index in the
+/// blob.
 fn strided(
     (shape, strides): (&[u64], &[u64]),
     byte_order: ByteOrder,
@@ -601,7 +602,7 @@ fn strided_components_count_against_the_limits() {
     assert_eq!(rule(of(&[1 << 40, 1 << 40], &[0, 0], limits)), Err(Some("shape-overflow")));
 }
 
-/// Returns a component of 16-bit numbers with a blob of `length` bytes and the strides `strides`.
+/// Returns a component of 16-bit numbers with a blob of `length` bytes, whose elements lie `strides` apart.
 fn with_strides(length: u64, strides: &[u64]) -> RawComponent<'_> {
     RawComponent { strides: Some(strides), ..RawComponent::raw(StorageType::I16, 8, length) }
 }
@@ -696,10 +697,10 @@ fn a_checksum_may_cover_more_than_one_blob() {
     assert_eq!(built(sum, [9, 8]).unwrap_err().rule(), Some("blob-bounds"));
 }
 
-/// A source that counts the bytes that were read from it.
+/// A source in memory that counts the bytes that are read from it.
 struct Counted {
     bytes: Vec<u8>,
-    /// Bytes that were read so far.
+    /// The number of bytes that have been read so far.
     read: AtomicU64,
 }
 
@@ -931,7 +932,7 @@ fn components_may_be_in_other_files() {
     assert_eq!(shards.verify().unwrap_err().rule(), Some("unsupported-shard"));
     let finder = find(&[both[0].clone(), ("other", file()[1..].to_vec())]);
     assert_eq!(manifest.bind_shards(&finder).unwrap_err().rule(), Some("shard-length"));
-    // Makes the archive own its shards.
+    // With `find_shards`, the archive owns its shards.
     let archive = archive.find_shards(&find(&both)).unwrap();
     assert_eq!(archive.tensor("b").unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
     assert_eq!(archive.verify().unwrap().components(), 2);

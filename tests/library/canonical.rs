@@ -34,7 +34,7 @@ fn content(file: &[u8]) -> Vec<String> {
     content
 }
 
-/// Returns attributes as text, with each value as the bytes that encode it in the file.
+/// Returns attributes as text: each key, and the bytes that encode its value in the file.
 fn spelled(attributes: Attributes<'_>) -> String {
     format!("{:?}", attributes.map(|(key, item)| (key, item.as_bytes())).collect::<Vec<_>>())
 }

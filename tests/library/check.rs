@@ -45,7 +45,8 @@ fn file(kinds: &[Kind]) -> Vec<u8> {
     stored(kinds, false)
 }
 
-/// Returns the same file as [`file`]. If `is_turned` is true, the blob of the last object comes first in the file.
+/// Returns a file with the content of [`file`]. If `is_turned` is true, the blob of the last object comes first in
+/// the file.
 fn stored(kinds: &[Kind], is_turned: bool) -> Vec<u8> {
     let blobs = kinds.iter().map(|kind| match kind {
         Good | Unknown => (0..16).collect(),
@@ -124,7 +125,7 @@ fn the_most_important_error_decides_the_verdict() {
     assert_eq!((finding.object.as_deref(), finding.verdict), (Some("000"), Verdict::Unsupported));
 }
 
-/// An exceeded limit of the whole file ends the check, as an error of the source does. The rest of the file is not read.
+/// An exceeded limit of the whole file ends the check, as an error of the source does: later objects are not read.
 #[test]
 fn an_exceeded_total_or_a_failed_source_ends_the_check() {
     let archive =
@@ -396,7 +397,7 @@ fn findings_of_opening_count_in_the_report() {
     assert_eq!(report.verdict(), Verdict::Unsupported);
 }
 
-/// A host that runs the jobs on three threads, in reverse order, and leaves out job number `left_out`.
+/// A host that runs the jobs of a check on three threads, in reverse order, and leaves out job number `left_out`.
 struct Reversed {
     left_out: Option<u32>,
 }
@@ -504,7 +505,7 @@ fn a_check_in_the_order_of_the_file_has_the_same_report() {
     assert!(turned > 50, "{turned}");
 }
 
-/// A reader of content on one thread passes the chunks on in order.
+/// If content is read on one thread, the observer gets its chunks in order.
 #[test]
 fn content_is_passed_on_by_one_thread() {
     let archive = open(&[Good, Packed, Good], Limits::default());

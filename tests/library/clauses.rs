@@ -45,12 +45,13 @@ fn anchors_of(clauses: &str) -> Vec<String> {
     anchors
 }
 
-/// Returns the anchors in `text`.
+/// Returns the names of the HTML anchors in `text`.
 fn anchors(text: &str) -> impl Iterator<Item = &str> {
     text.split("<a id=\"").skip(1).filter_map(|rest| rest.split('"').next())
 }
 
-/// Returns the sections of the document by their anchors. The anchors of a section are in front of its heading or in its text.
+/// Returns the sections of `docs/format.md` by their anchors. The anchors of a section are in front of its heading or
+/// in its text.
 fn sections() -> BTreeMap<&'static str, &'static str> {
     let mut sections = BTreeMap::new();
     let (mut start, mut at, mut is_listing) = (0, 0, false);

@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/conventions"))
 }
 
-/// The cases of `corpus/conventions`.
+/// Returns the files in `corpus/conventions` by the names of their cases.
 fn cases() -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == "safetensors"));
@@ -36,7 +36,7 @@ fn copy(archive: &Held, options: &WriteOptions, to: Generation) -> (Held, Vec<&'
     (copy, reasons)
 }
 
-/// A tensor: dtype, shape and content.
+/// The dtype, shape and content of a tensor.
 type Plain = (DType, Vec<u64>, Vec<u8>);
 
 /// Returns the tensors of `archive`, whose groups have not been joined.
@@ -48,7 +48,7 @@ fn plain(archive: &Held) -> BTreeMap<String, Plain> {
     archive.tensors().map(of).collect()
 }
 
-/// The tensors that are restored from `archive`, or `None` if an object is not restored.
+/// Returns the tensors that are restored from `archive`, or `None` if an object is not restored.
 fn restored(archive: &Held) -> Option<Result<BTreeMap<String, Plain>, Error>> {
     let mut tensors = BTreeMap::new();
     for object in archive.tensors() {
@@ -123,7 +123,7 @@ fn words(numbers: impl IntoIterator<Item = i32>) -> Vec<u8> {
     numbers.into_iter().flat_map(i32::to_le_bytes).collect()
 }
 
-/// A tensor of GPTQ with 64 inputs in groups of `size`, 8 outputs, and `index`.
+/// Returns an archive of one GPTQ group: 64 inputs in groups of `size`, 8 outputs, and the order of rows `index`.
 fn gptq(size: usize, index: Option<Vec<i32>>) -> Held {
     let groups = 64_usize.div_ceil(size);
     let mut tensors = vec![
@@ -137,7 +137,8 @@ fn gptq(size: usize, index: Option<Vec<i32>>) -> Held {
     file(&tensors)
 }
 
-/// The order of rows that most programs write, 0, 0, …, 1, 1, …, follows from the group size, and is restored. Any other order stays.
+/// The order of rows that most programs write, 0, 0, …, 1, 1, …, follows from the group size, and is restored from
+/// it. A group with any other order stays plain tensors.
 #[test]
 fn the_usual_order_is_restored() {
     let usual: Vec<i32> = (0..64).map(|row| row / 32).collect();
@@ -156,7 +157,7 @@ fn the_usual_order_is_restored() {
             let tensors = if holds { restored(&copy).unwrap().unwrap() } else { plain(&copy) };
             assert_eq!(tensors, plain(&archive));
         }
-        // The last of the groups of 24 inputs is shorter than the others, which generation 2 does not allow.
+        // The last of the groups of 24 inputs is shorter than the other groups, which generation 2 does not allow.
         let archive = gptq(24, None);
         let (copy, _) = copy(&archive, &options, to);
         assert_eq!(copy.len() == 1, to == Generation::V1_2);
@@ -224,7 +225,8 @@ fn tensors_are_joined_only_if_their_new_names_form_a_group() {
     assert_eq!(counts(find([None; 3])), (0, 0));
 }
 
-/// Writes an object of `quantized_group` with 8 inputs and one output whose attributes are `attributes`.
+/// Returns an archive with an object of `quantized_group` with 8 inputs and 8 outputs, whose attributes are
+/// `attributes` and whose zero points are all `zeros`, the bits of an `f16`.
 fn object(attributes: &serde_json::Value, zeros: u16) -> Held {
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
     let components = [
@@ -309,7 +311,7 @@ fn objects_whose_attributes_contradict_them_are_not_restored() {
     assert_eq!(tensors["p.g_idx"].2, [0; 32]);
 }
 
-/// An object is replaced by its tensors, other objects stay, and names that two arrays would have are found.
+/// A composite object is replaced by its tensors, other objects stay, and a name that two arrays would get is found.
 #[test]
 fn objects_are_replaced_by_their_tensors() {
     let archive = gptq(32, None);
@@ -338,7 +340,7 @@ fn objects_are_replaced_by_their_tensors() {
     assert_eq!(repeated.as_deref(), Some("a.scales"));
 }
 
-/// Every convention is in a case, so that the table of forms is complete.
+/// Every convention has a case in the corpus, so that the tests above cover the whole table of forms.
 #[test]
 fn every_convention_has_a_case() {
     let mut found: Vec<Convention> = Vec::new();

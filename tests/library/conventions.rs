@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     )
 }
 
-/// Returns the bytes of the file of each case.
+/// Returns the bytes of the file of each case, by the name of the case.
 fn cases() -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == "safetensors"));
@@ -74,10 +74,11 @@ pub(crate) fn file(tensors: &[Entry<'_>]) -> Vec<u8> {
     safetensors::file(&format!("{{{}}}", entries.join(",")), &data)
 }
 
-/// Name, dtype, width of an element, and shape of a tensor.
+/// The name, dtype, width of an element in bytes, and shape of a tensor.
 type Form<'a> = (&'a str, &'a str, usize, &'a [usize]);
 
-/// Makes a safetensors file of tensors of zeros. `state` is the content of a tensor that is added with this name.
+/// Returns a safetensors file of tensors of zeros. If `state` gives a name and a content, a tensor with them is
+/// added.
 fn zeros(tensors: &[Form<'_>], state: Option<(&str, &str)>) -> Vec<u8> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for (name, dtype, width, shape) in tensors {
@@ -167,7 +168,7 @@ fn tensors_that_are_not_in_row_major_order_stay_plain() {
     }
 }
 
-/// Little-endian bytes of `i32` or `u32` numbers.
+/// Returns the little-endian bytes of `numbers`, for tensors of `i32` or `u32`.
 fn words(numbers: &[i32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
@@ -222,7 +223,8 @@ fn values_are_not_computed_without_a_tensor() {
     }
 }
 
-/// Old releases of bitsandbytes stored some weights in the order of a kernel, and the number of this order.
+/// Old releases of bitsandbytes stored some weights in the order in which a GPU kernel reads them. zten computes no
+/// values for such weights.
 #[test]
 fn weights_in_the_order_of_a_kernel_have_no_values() {
     for (format, is_usual) in [(0, true), (1, false), (2, false), (3, false)] {
@@ -288,7 +290,8 @@ fn negative_groups_count_from_the_end() {
     }
 }
 
-/// Tensors that known programs store in other forms have no note, and tensors with one number more or less have one.
+/// Tensors that known programs store in other forms have no note. The same tensors with one number more or less have
+/// a note.
 #[test]
 fn other_forms_of_known_programs_have_no_note() {
     // vLLM saves 4-bit codes of 32 inputs and 32 outputs in the order of the kernel Marlin.

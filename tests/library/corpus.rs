@@ -18,12 +18,12 @@ fn all_accepted() -> impl Iterator<Item = (bool, Accepted)> {
     accepted().map(|file| (false, file)).chain(accepted_v2().map(|file| (true, file)))
 }
 
-/// Opens `file` with `Opening`, and drops the archive.
+/// Opens `file` with `Opening`, which does no I/O, and drops the archive.
 fn steps(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     open_in_steps("x.zt", (&file, file.len()), options).map(drop)
 }
 
-/// Returns everything that an error says, as one text.
+/// Returns everything that an error reports, as one text.
 fn said(error: &Error) -> String {
     format!("{error} {error:?}")
 }

@@ -20,7 +20,7 @@ fn shown(what: &impl Debug) -> String {
     text
 }
 
-/// Returns a file with long names, texts and data.
+/// Returns a file with long names, long texts and long data.
 fn file() -> Vec<u8> {
     let long = "x".repeat(MANY);
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();

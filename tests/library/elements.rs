@@ -12,7 +12,7 @@ use zten::{
 };
 use zten_testkit::{borrows, corpus, misuse, placed, read_accepted as read};
 
-/// Returns the names of the accepted files.
+/// Returns the names of the accepted files of all generations before 2.
 fn names() -> impl Iterator<Item = String> {
     let folder = std::fs::read_dir(corpus().join("accept")).unwrap();
     folder.map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -65,7 +65,7 @@ macro_rules! all_patterns {
             assert_eq!(found, floats);
             assert!(view.elements::<$type>().unwrap().eq(slice.iter().copied()));
             assert_eq!(view.to_vec::<$type>().unwrap(), slice);
-            // The storage elements can be read as before.
+            // The stored bytes can still be read as `u8`.
             assert!(view.as_slice::<u8>().unwrap().iter().copied().eq(0..=u8::MAX));
             assert_eq!(misuse(view.as_slice::<$other>().unwrap_err()), Misuse::Type);
             assert_eq!(misuse(view.elements::<$other>().unwrap_err()), Misuse::Type);

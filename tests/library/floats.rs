@@ -108,7 +108,7 @@ pub(crate) fn parts_are_those_of_the_whole(tensor: &Tensor<'_>, values: &[f32]) 
     assert_eq!(misuse(part(1, 0, 0).unwrap_err()), Misuse::Slice);
 }
 
-/// A source that counts the bytes read from it.
+/// A source in memory, and the number of bytes that were read from it.
 struct Counted<'b>(&'b [u8], AtomicUsize);
 
 impl ReadAt for Counted<'_> {
@@ -137,7 +137,8 @@ fn only_the_scales_of_a_part_are_read() {
     }
 }
 
-/// Reads the elements `range` of `tensor`, which `source` counts, and returns how many bytes that takes.
+/// Reads the elements `range` of `tensor` from `source`, compares them with `whole`, all elements of the tensor, and
+/// returns how many bytes were read.
 fn read_of(
     source: &Counted<'_>,
     tensor: &Tensor<'_>,
@@ -158,10 +159,11 @@ fn read_of(
 #[test]
 fn only_the_rows_of_a_part_of_a_group_are_read() {
     for (name, rows, bytes) in [
-        // [2, 3, 64]: 32 bytes of codes and 2 scales a row.
+        // The tensor has the shape [2, 3, 64], and each row has 32 bytes of codes and 2 bytes of scales.
         ("mxfp4", 1..2, 32 + 2),
         ("mxfp4", 2..4, 64 + 4),
-        // [64, 32] in words of 8 rows: 32 words, 32 scales of 2 bytes, and 4 words of zero points.
+        // The tensor has the shape [64, 32], and a word holds codes of 8 rows. A row needs 32 words of codes, 32
+        // scales of 2 bytes, and 4 words of zero points.
         ("gptq-4", 9..10, 128 + 64 + 16),
         ("gptq-4", 15..17, 256 + 64 + 16),
         ("awq", 1..2, 8 + 32 + 8),
@@ -184,7 +186,8 @@ fn only_the_rows_of_a_part_of_a_group_are_read() {
     }
 }
 
-/// Codes 0 to 7 of 4 bits, with scales and zero points that differ in each group.
+/// Codes 0 to 7 of 4 bits, with scales and zero points that differ in each group, are read correctly for each axis of
+/// the groups, order of the codes in a word, and form of the zero points.
 #[test]
 fn groups_of_codes_are_read_by_axis_order_and_form() {
     let values = |file: FileV2| {
@@ -232,7 +235,7 @@ fn groups_of_codes_are_read_by_axis_order_and_form() {
         archive.tensor("w").unwrap().to_f32().unwrap()
     };
     assert_eq!(read("quant-group.zt"), [-8.0, -14.0, -6.0, -10.0, -4.0, -6.0, -2.0, -2.0]);
-    // The zero point is -8.
+    // The file `quant-implied.zt` has the zero point -8 for all codes.
     assert_eq!(read("quant-implied.zt"), [8.0, 18.0, 10.0, 22.0, 12.0, 26.0, 14.0, 30.0]);
     // The exponents 0x00, 0x3c, 0x00 and 0x40: powers of two with a bias of 127.
     let scales = [0, 0x3c, 0, 0x40].map(|bits| zten::element::F8E8M0::from_bits(bits).to_f32());

@@ -12,7 +12,7 @@ use zten_corpus::cbor::uints;
 use zten_corpus::v2::{encoded, frame, table};
 use zten_testkit::reads;
 
-/// The decoded bytes of each frame but the last, which has fewer.
+/// The number of decoded bytes of each frame but the last, which has fewer.
 const FRAME: usize = 100;
 const LAST: usize = 50;
 const FRAMES: usize = 11;
@@ -172,7 +172,7 @@ fn a_table_that_changes_is_validated_again() {
     }
 }
 
-/// No range for any dimension: a whole array of any rank.
+/// The ranges of a slice that is a whole array of any rank: no dimension has a range.
 const WHOLE: &[Range<u64>] = &[];
 
 /// Returns the dense tensors of a file.
@@ -198,7 +198,7 @@ fn slices_of_other_encodings_read_what_they_need() {
         tried += 1;
     }
     assert!(tried > 0);
-    // Raw content in big-endian order.
+    // The components of this file are raw and big-endian.
     let file = zten_testkit::read_accepted("v01-big-endian.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     for tensor in dense(&archive) {
@@ -240,7 +240,7 @@ fn claims_of_a_table_are_checked_before_anything_is_decoded() {
     assert_eq!(verify(&file, &wide).0, Err("zstd-frame-single"));
     let small = wide.with_named("decoded-total", 1 << 20).unwrap();
     assert_eq!(verify(&file, &small).0, Err("limit-decoded-total"));
-    // The claimed sizes allocate nothing.
+    // The file opens with both limits, because the claimed sizes allocate nothing.
     let opened = [Limits::default(), wide]
         .map(|limits| OpenOptions::default().limits(limits).from_bytes(&file).unwrap());
     let [usual, wide] = opened.each_ref().map(|archive| archive.get("w").unwrap());

@@ -35,7 +35,7 @@ struct Meta {
     notes: Vec<String>,
 }
 
-/// The whole path of a file: written, opened, and read tensor by tensor.
+/// A file is written, opened, and read tensor by tensor, as in the introduction of the library.
 #[test]
 fn a_file_is_written_and_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn archives_open_from_any_owner_of_bytes() {
     assert_eq!(Archive::from_bytes(file.clone()).unwrap().into_source().0, file);
 }
 
-/// An archive of a header alone can be joined with the file that has its tensors.
+/// An archive that was opened from a header alone can be joined with the file that has its tensors.
 #[test]
 fn a_header_is_joined_with_its_file() {
     let file = read_accepted("1.2.3/dense_all.zt");
@@ -356,7 +356,7 @@ fn an_index_may_name_hidden_files() {
     archive.verify().unwrap();
 }
 
-/// A source that lends its bytes. Once it is `changed`, it lends other bytes.
+/// A source in memory that lends its bytes. Once `changed` is set, it lends other bytes.
 struct Changing {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -487,7 +487,7 @@ fn an_error_about_a_digest_has_both_digests() {
     assert_eq!(verifier.mismatch(), Some(&mismatch));
 }
 
-/// A sink without room for a single byte.
+/// A sink that takes no byte, because it is full.
 #[derive(Debug)]
 struct Full;
 

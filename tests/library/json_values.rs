@@ -113,7 +113,7 @@ impl Random {
         }
     }
 
-    /// Writes a head, which may be longer than necessary.
+    /// Appends a CBOR head to `out`, sometimes a longer one than necessary.
     fn head(&mut self, major: u8, argument: u64, out: &mut Vec<u8>) {
         let least = match argument {
             0..24 => 0,
@@ -148,7 +148,8 @@ impl Random {
         out.push(0xff);
     }
 
-    /// Begins an array or a map. Returns true if the item has indefinite length, and needs a break at its end.
+    /// Appends the head of an array or a map to `out`. Returns true if the item has indefinite length, and needs a
+    /// break at its end.
     fn entries(&mut self, major: u8, count: usize, out: &mut Vec<u8>) -> bool {
         let open = self.below(2) == 0;
         if open {
@@ -293,7 +294,7 @@ fn read_own(key: &str, value: &Json, second: Option<&Json>) -> Cbor {
     }
 }
 
-/// Returns a value as text for a reader that tells integers from floats, and ignores the order of keys.
+/// Returns `json` as a parser that tells integers from floats and ignores the order of keys would read it, as text.
 fn as_read(json: &Json) -> String {
     match json {
         Json::Number(number) => number.to_string(),
@@ -308,7 +309,8 @@ fn as_read(json: &Json) -> String {
     }
 }
 
-/// Returns the JSON that zten writes for each of `values`, which pass through a file as attributes.
+/// Returns the JSON that zten writes for each of `values`, which are encoded in CBOR and pass through a file as
+/// attributes.
 fn written(values: &[Vec<u8>]) -> Vec<String> {
     let mut random = Random::new(0);
     let mut map = Vec::new();

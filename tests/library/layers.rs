@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the texts between backticks in a cell.
+/// Returns the texts between backticks in a cell of a Markdown table.
 fn names(cell: &str) -> BTreeSet<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// Returns the module whose row of the table in ARCHITECTURE.md covers `path`: `formats::ztensor` for paths in that module, or
-/// the first segment of any other path. The parser of zTensor files and the search for groups of quantized tensors have rows of their
-/// own, because modules that the rest of `formats` and of `conventions` may use, use them.
+/// Returns the module whose row of the table in ARCHITECTURE.md covers `path`: `formats::ztensor` for paths in that
+/// module, or the first segment of any other path. The parser of zTensor files and the search for groups of quantized
+/// tensors have rows of their own, because they may use modules that other parts of `formats` and `conventions` may
+/// not use.
 fn row_of(path: &str) -> &str {
     const OWN: [&str; 2] = ["formats::ztensor", "conventions::find"];
     let is_within = |own: &&str| {

@@ -16,7 +16,7 @@ use zten::{
 };
 use zten_testkit::{accepted, reads, reject_index, write};
 
-/// Returns the components of a file.
+/// Returns the components of all tensors of a file.
 fn components<S: ReadAt>(archive: &Archive<S>) -> Vec<Component<'_>> {
     archive.tensors().flat_map(|tensor| tensor.components()).collect()
 }
@@ -33,16 +33,17 @@ fn file(sizes: &[usize]) -> Vec<u8> {
     file.unwrap()
 }
 
-/// The number of bytes for which the loader starts a thread.
+/// The number of bytes to read for which the loader starts one thread.
 const ONE: usize = 1 << 20;
 
-/// Reads the components of `archive` one after another. Returns their bytes, or the first error that says that the file
-/// is invalid, or if there is no such error, the first that says that a component is unsupported.
+/// Reads the components of `archive` one after another, and returns their bytes. If the reading of components fails,
+/// returns the first error that says that the file is invalid, or if there is no such error, the first that says that
+/// a component is unsupported.
 fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
     let read = |component: Component<'_>| {
         let decoded = component.read()?;
         if decoded.verified() == Verified::Unverifiable {
-            // The verifier gives the error of a digest that cannot be verified.
+            // A component whose digest cannot be verified is not loaded. Only the verifier reports why.
             let mut verifier = Verifier::new(archive.manifest());
             return Err(verifier.object(&component.tensor(), |_, _| ()).unwrap_err());
         }
@@ -143,7 +144,7 @@ fn all_components_together_have_a_limit() {
     }
 }
 
-/// The first failure in the order of the file is returned, and little is read after it.
+/// The first failure in the order of the file is returned, and few components after it are read.
 #[test]
 fn the_first_failure_is_returned() {
     let file = file(&[ONE; 9]);
@@ -154,7 +155,7 @@ fn the_first_failure_is_returned() {
     for threads in [1, 2, 8] {
         for _ in 0..20 {
             let count = AtomicU32::new(0);
-            // Fails at each read from the component at `from` on.
+            // The source fails at each read from the offset of one component on.
             let source = reads(|offset, buffer| {
                 count.fetch_add(1, Ordering::Relaxed);
                 if offset >= from {
@@ -192,7 +193,8 @@ fn invalid_components_are_reported_before_unsupported_ones() {
     }
 }
 
-/// A source that makes its first readers wait until `threads` threads are reading.
+/// A source that makes its first readers wait until `threads` threads are reading, so that the test knows that all of
+/// them run.
 struct Shared<'d> {
     file: &'d [u8],
     threads: usize,
@@ -262,7 +264,7 @@ fn each_thread_has_a_mebibyte_to_read() {
     }
 }
 
-/// The number of threads follows the decoded bytes, even if few bytes are stored.
+/// The number of threads depends on the decoded bytes, even if few bytes are stored.
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn decoded_bytes_count_as_work() {

@@ -17,8 +17,8 @@ use zten_corpus::v2::{encoded, table};
 use zten_testkit::reads;
 use zten_zstd::encode;
 
-/// The number of frames in files of 1.2. Each frame has `NOISE` bytes of noise, or `BOOLS` bools, which compress to an eighth. So a
-/// file is large enough for three threads with noise, and for four with bools.
+/// The number of frames in files of 1.2. A frame decodes to `NOISE` bytes of noise, or to `BOOLS` bools, which
+/// compress to an eighth. A file of noise is large enough for three threads, and a file of bools for four.
 const FRAMES: usize = 12;
 const NOISE: usize = 270_000;
 const BOOLS: usize = 350_000;
@@ -101,10 +101,10 @@ fn read_alone(file: &[u8]) -> Read {
     Ok((decoded.to_vec(), decoded.verified()))
 }
 
-/// A source that records which thread reads which bytes, and sleeps during each read.
+/// A source in memory that records which thread reads which bytes, and sleeps during each read.
 struct Noted<'d> {
     file: &'d [u8],
-    /// The reads that are longer than a header of a frame: thread, offset, and number of bytes.
+    /// The reads that are longer than the header of a frame: thread, offset, and number of bytes.
     read: Mutex<Vec<(ThreadId, u64, usize)>>,
 }
 
@@ -171,7 +171,7 @@ fn idle_threads_decode_frames_and_each_frame_is_read_once() {
 #[test]
 fn frames_with_large_claims_are_decoded_by_one_thread() {
     let zeros = vec![0; FRAMES * NOISE];
-    // All frames but one are noise.
+    // The second content is noise, except for one frame of zeros.
     let mut noise = noise(FRAMES * NOISE);
     noise[3 * NOISE..4 * NOISE].fill(0);
     for content in [zeros, noise] {
@@ -192,7 +192,7 @@ fn damage_is_the_same_error() {
         let ends = [extent.start, extent.end].map(|end| usize::try_from(end).unwrap());
         for round in 0..60 {
             let mut file = made.file.clone();
-            // Changes the header of a frame, the seek table, or any byte.
+            // The damaged byte is in the header of a frame, in the seek table, or anywhere.
             let at = match round % 3 {
                 0 if !made.stored.is_empty() => {
                     usize::try_from(*rng.choice(&made.stored).unwrap()).unwrap() + rng.usize(..12)

@@ -7,7 +7,7 @@ use zten::OpenOptions;
 use zten_testkit::generate::{self, File};
 use zten_testkit::{Far, heap_bound, open_in_steps};
 
-/// Returns the largest heap during `run`, in bytes, and the result of `run`.
+/// Runs `run`, and returns the largest number of bytes on the heap meanwhile, and the result of `run`.
 fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
     let mut result = None;
     let info = allocation_counter::measure(|| result = Some(run()));
@@ -81,7 +81,8 @@ fn unsorted_names_and_blobs_are_bounded() {
     }
 }
 
-/// To find duplicate names and overlapping blobs, opening sorts them. If the file has them in ascending order, this takes no memory.
+/// Opening sorts names and blobs to find duplicate names and overlapping blobs. If the file has them in ascending
+/// order, no memory is needed for sorting.
 #[test]
 fn sorted_names_and_blobs_need_only_the_index() {
     let mut names = generate::names(10_000);
@@ -120,7 +121,7 @@ fn sorted_rows_are_searched_without_heap() {
     assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
 }
 
-/// A source that claims the length in its field, and returns at most a few zeros.
+/// A source that claims a length, its field, but has only a few zeros.
 #[cfg(feature = "std")]
 struct Claimed(u64);
 
@@ -181,7 +182,7 @@ fn reading_content_takes_one_chunk() {
     assert_eq!(zten::Limits::embedded().chunk(), 1024);
 }
 
-/// A sink that drops all bytes.
+/// A sink that drops all bytes that are written to it.
 #[cfg(feature = "write")]
 struct Nowhere;
 
@@ -198,7 +199,8 @@ impl zten::write::Sink for Nowhere {
     }
 }
 
-/// `finish` opens the written manifest, and takes as much heap for that as opening an ordinary file, in addition to the manifest.
+/// `finish` opens the written manifest to check it. In addition to the manifest, this takes as much heap as opening
+/// an ordinary file.
 #[cfg(feature = "write")]
 #[test]
 fn finishing_a_file_takes_as_much_as_opening_it() {

@@ -43,7 +43,7 @@ fn rejected_and_valid_manifests_give_the_same_names() {
         let archive = Archive::from_bytes(&file.bytes).unwrap();
         let manifest = archive.manifest().as_bytes();
         for component in archive.tensors().flat_map(|tensor| tensor.components()) {
-            // The number becomes negative.
+            // Setting this bit makes the number negative, so the manifest is rejected.
             let mut wrong = manifest.to_vec();
             wrong[offset_at(&component, manifest)] |= 0x20;
             let wrong = with_manifest(&file.bytes, manifest_of(&file.bytes), &wrong);

@@ -17,7 +17,7 @@ fn files(at: PathBuf) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(path) } else { vec![path] }).collect()
 }
 
-/// The number of arrays of each rank that the test has seen.
+/// How many arrays the test has compared, and how many of them are scalars or empty.
 #[derive(Default)]
 struct Seen {
     arrays: usize,

@@ -92,7 +92,7 @@ fn appending_holds_for_the_corpus() {
     assert!(files >= least(201) && edges >= least(201) && rejected >= least(201));
 }
 
-/// Adds the counts of one run.
+/// Adds the counts `lied` of one run to `sum`.
 fn add(sum: &mut Lied, lied: Lied) {
     sum.times = sum.times.max(lied.times);
     sum.ended += lied.ended;
@@ -283,7 +283,7 @@ fn other_formats_hold_for_the_corpus_and_for_damage_to_it() {
     }
 }
 
-/// Every file of another format is recognized, and so is every cut file.
+/// Recognizing the format keeps its promises for every file of another format, and for every cut file.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn recognizing_holds_for_the_corpus() {
@@ -302,7 +302,8 @@ fn recognizing_holds_for_the_corpus() {
     assert!(files >= 500, "{files} files");
 }
 
-/// The parts from which the oracle assembles indexes, safetensors files and NumPy files.
+/// The oracle of other formats holds for files that it assembles from parts: indexes, safetensors files and NumPy
+/// files.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn other_formats_hold_for_files_that_are_made() {
@@ -327,7 +328,7 @@ fn other_formats_hold_for_files_that_are_made() {
     }
 }
 
-/// Groups of quantized tensors of each convention, of random sizes.
+/// The oracle of conventions holds for groups of quantized tensors of each convention, of random sizes.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn conventions_hold_for_groups_that_are_made() {

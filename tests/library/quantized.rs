@@ -28,7 +28,7 @@ struct Row {
     bits: Vec<u32>,
 }
 
-/// Returns the rows of `weights.tsv` by file.
+/// Returns the expected codes and weights of `weights.tsv`, by the name of the file.
 fn expected() -> BTreeMap<String, Vec<Row>> {
     let text = String::from_utf8(read("quantized/weights.tsv")).unwrap();
     let mut files: BTreeMap<String, Vec<Row>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Tests of saving tensors in one call.
+//! Tests of saving tensors to a file in one call, in each format.
 
 use std::fs;
 use std::path::Path;

@@ -18,7 +18,7 @@ use zten::{
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, Shards, corpus, misuse, reads, sharded};
 
-/// A source in memory, and the number of bytes that were read from it and from its clones.
+/// A source in memory, and the number of bytes that were read from the source and its clones.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     bytes: Arc<[u8]>,
@@ -30,7 +30,7 @@ impl Counted {
         Self { bytes: bytes.into(), read: Arc::default() }
     }
 
-    /// Returns the number of bytes that have been read.
+    /// Returns the number of bytes that have been read so far.
     fn count(&self) -> usize {
         self.read.load(Relaxed)
     }
@@ -43,7 +43,7 @@ impl ReadAt for Counted {
     }
 }
 
-/// Returns a finder of `STEM-NAME.zt` in the folder of the file.
+/// Returns a finder that looks for shards as sibling files: the file `STEM-NAME.zt` for the shard NAME of `STEM.zt`.
 fn sibling_shards(root: &Path) -> impl Find<Source = Counted> {
     Shards(move |name: &str| {
         let stem = root.file_stem().unwrap().to_str().unwrap();
@@ -340,7 +340,7 @@ fn every_changed_byte_of_a_shard_is_found() {
         let owned = Archive::from_bytes(&root[..])?.find_shards(&find);
         let mut bound = archive.manifest().bind_shards(&find)?;
         let (owned, verified) = (owned?, bound.verify());
-        // A later call returns the recorded result.
+        // A later call returns the recorded result without reading the shard again.
         assert_eq!(bound.verify(), verified);
         assert_eq!(
             [owned.verify(), owned.verify()].map(|it| it.map(drop)),
@@ -390,7 +390,7 @@ fn a_part_without_a_digest_waits_for_its_shard() {
 /// Components without a digest are not read from a shard that is damaged or whose reading failed.
 #[test]
 fn a_shard_that_failed_is_not_read() {
-    /// A source that fails when byte 4,100 is read, unless the flag is set.
+    /// A source that fails when byte 4,100 is read, until the flag is set.
     struct Fails<'d>(&'d [u8], &'d AtomicBool);
 
     impl ReadAt for Fails<'_> {

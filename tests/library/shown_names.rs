@@ -43,7 +43,7 @@ fn names() -> Vec<String> {
 #[test]
 fn no_two_names_look_alike() {
     let names = names();
-    // Compares all names with a few, and those few with all.
+    // All names are compared with a few of them as roles, because comparing all pairs would take too long.
     let few: Vec<_> = names.iter().step_by(37).collect();
     let mut seen: HashMap<String, (&str, &str)> = HashMap::new();
     let pairs = names.iter().flat_map(|name| few.iter().map(move |role| (name, *role)));

@@ -40,7 +40,7 @@ fn naive(blob: &[u8], kind: Kind, shape: &[u64], ranges: &[Range<u64>]) -> Vec<u
     bytes
 }
 
-/// The little-endian bytes of the elements of a slice, as the type in which they are stored.
+/// Returns the little-endian bytes of the elements of a slice, which are read as the type in which they are stored.
 fn bytes_of_elements(slice: &Slice<'_>, storage: StorageType) -> Vec<u8> {
     macro_rules! of {
         ($($type:ty: $storage:ident),+) => {
@@ -82,7 +82,7 @@ fn check(file: &[u8], kind: Kind, tensor: &Tensor<'_>, ranges: &[Range<u64>]) ->
         storage => assert_eq!(bytes_of_elements(&slice, storage), expected, "{what}"),
     }
 
-    // Reads the slice piece by piece, and cut from the decoded component.
+    // The slice is read piece by piece, and once more from the decoded component.
     let mut pieces = Vec::new();
     let take = |part: &[u8]| {
         pieces.extend_from_slice(part);
@@ -348,9 +348,9 @@ struct Gapped<'f> {
     bytes: &'f [u8],
     /// The answer of [`ReadAt::gap`], in bytes.
     gap: u64,
-    /// Calls of `read_at` so far.
+    /// The number of calls of `read_at` so far.
     reads: AtomicU64,
-    /// Bytes that were read so far.
+    /// The number of bytes that have been read so far.
     read: AtomicU64,
 }
 

@@ -17,7 +17,8 @@ fn copied<'f>(file: &'f [u8], options: &OpenOptions) -> Result<Archive<Far<&'f [
     options.open_source(Far(file), file.len() as u64)
 }
 
-/// Reads the object as a matrix, bound or decoded as `how` says, and hands it to `with`.
+/// Reads the object `name` of `file` as a CSR matrix and calls `with` on it. `how` says whether the components are
+/// borrowed (`bind`) or decoded (`decode`).
 fn csr<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Csr<'_>) -> O) -> O {
     if how == "bind" {
         return with(Archive::from_bytes(file).unwrap().tensor(name).unwrap().csr().unwrap());
@@ -37,7 +38,7 @@ fn coo<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Coo<'_>) -> O) -
 fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
     let length = usize::try_from(csr.rows() * csr.columns()).unwrap();
     let mut dense = vec![T::ZERO; length];
-    // The output has other values at first, which the call must overwrite.
+    // The output begins with other values than zeros, which the call must overwrite.
     if let Some(value) = csr.values().elements::<T>().unwrap().next() {
         dense.fill(value);
     }
@@ -45,7 +46,8 @@ fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
     dense
 }
 
-/// Binds and decodes all sparse objects. Both must return the same error.
+/// Reads all sparse objects of `file`, borrowed from memory and decoded, and returns the first error. Both ways must
+/// have the same error.
 fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let (lent, copied) = (options.from_bytes(file)?, copied(file, options)?);
     for (lent, copied) in lent.tensors().zip(&copied) {

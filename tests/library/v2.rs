@@ -34,8 +34,8 @@ fn content_digests_are_those_of_the_reference() {
     }
 }
 
-/// The digest of the content is made from the digests of the parts. So two contents with the same part digest have the same content
-/// digest.
+/// The content digest of an object is computed from the digests of its components. So two contents whose components
+/// have the same digests have the same content digest.
 #[test]
 fn content_digests_are_no_stronger_than_those_of_the_parts() {
     const SHA256: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -66,7 +66,8 @@ fn content_digests_are_no_stronger_than_those_of_the_parts() {
     }
 }
 
-/// The objects are a map whose head grows with their number. The expected encoding comes from the generator of the corpus.
+/// The content digest covers a map of all objects, whose CBOR head grows with their number. The expected encoding
+/// comes from the generator of the corpus.
 #[test]
 #[cfg_attr(miri, ignore = "it makes a file of 65,536 objects")]
 fn content_digests_cover_many_objects() {
@@ -160,7 +161,8 @@ fn nibbles_are_unpacked_from_the_low_one() {
     assert!(view.nibbles(5).is_err());
 }
 
-/// Returns the index of the second value of the first cell, in row-major order, that has two values.
+/// Looks for the first cell, in row-major order, that occurs more than once in `cells`, and returns the index of its
+/// second occurrence.
 fn repeated(cells: &[Vec<u32>]) -> Option<usize> {
     let twice = |cell: &&Vec<u32>| cells.iter().filter(|other| other == cell).count() > 1;
     let first = cells.iter().filter(twice).min()?;

@@ -8,7 +8,7 @@ use twox_hash::XxHash3_64;
 use zten::Archive;
 use zten_testkit::accepted_v2;
 
-/// A CBOR item without the items inside: the position of its head, and its content if it is a string.
+/// A CBOR item without the items inside it: the position of its head, and its content if it is a string.
 #[derive(Clone)]
 struct Token {
     start: usize,
@@ -60,7 +60,7 @@ fn size(manifest: &[u8], tokens: &[Token], at: usize) -> usize {
     unreachable!("a whole manifest")
 }
 
-/// Returns the same head with its argument in the next larger width, or `None` if `head` has the largest one.
+/// Returns a head with the same argument in the next larger width, or `None` if `head` has the largest width.
 fn wider(head: &[u8]) -> Option<Vec<u8>> {
     let (initial, argument) = head.split_first().unwrap();
     let (major, info) = (initial & 0xe0, initial & 31);

@@ -11,7 +11,7 @@ fn read(name: &str) -> Vec<u8> {
     zten_testkit::read(&format!("v2/{name}.zt"))
 }
 
-/// The logical types of elements of `zt.mx/1`; `None` for an `i8` without one.
+/// The logical types that elements of `zt.mx/1` may have; `None` for an `i8` without a logical type.
 const TYPES: [Option<&str>; 4] = [Some("f4_e2m1"), Some("f8_e4m3fn"), Some("f8_e5m2"), None];
 
 /// Returns element number `at` of `data`.
@@ -181,7 +181,7 @@ fn types_that_profiles_do_not_define_are_unsupported_when_used() {
             assert!(error.is_unsupported());
             assert_eq!(error.component(), Some(part), "{name}");
         }
-        // The other parts can be read, and all parts can be listed.
+        // The other component can be read, and all components can be listed.
         let other = object.components().find(|other| other.role() != part).unwrap();
         other.bytes().unwrap();
     }

@@ -10,8 +10,8 @@ fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
     data.bind(slice(file, data.extent().range())).unwrap()
 }
 
-/// Returns the elements. Checks that borrowed and unaligned elements are equal, wherever the file is in memory. Values in another
-/// byte order than the machine's cannot be borrowed at any address.
+/// Returns the elements of the tensor `name`. Checks that borrowed and unaligned elements are equal, wherever the
+/// file is in memory. Elements in another byte order than that of the machine cannot be borrowed at any address.
 fn everywhere<T: Element + std::fmt::Debug>(file: &[u8], name: &str) -> Vec<T> {
     let (aligned, odd) = (placed(file, 0), placed(file, 1));
     let (here, there) = (view(&aligned, name), view(&odd, name));

@@ -19,7 +19,7 @@ fn writer(settings: &WriteOptions) -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), settings).unwrap()
 }
 
-/// Returns the error of writing `object` with `parts`.
+/// Writes `object` with the components `parts`, and returns the error, which the writer must have.
 fn rejection(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
     writer(&WriteOptions::default()).add_object(object, parts).unwrap_err()
 }
@@ -342,7 +342,7 @@ fn a_declared_object_needs_each_part_exactly_once() {
     }
 }
 
-/// Writes `own` as a tensor of one dimension.
+/// Writes the elements `own` as a tensor `name` of one dimension.
 fn elements<T: Element>(writer: &mut Writer<Vec<u8>>, name: &str, own: &[T]) {
     writer.add(name, &[own.len() as u64], own).unwrap();
 }
@@ -659,7 +659,8 @@ fn compressed_components_can_be_read_again() {
     }
 }
 
-/// Writes a file of two tensors with the elements `bytes`, in calls with at most `piece` bytes each.
+/// Returns a file of two tensors with the elements `bytes`, which are written in calls with at most `piece` bytes
+/// each.
 fn in_pieces(settings: &WriteOptions, level: Option<Level>, bytes: &[u8], piece: usize) -> Vec<u8> {
     let mut file = writer(settings);
     for (name, dtype) in [("a", DType::U8), ("b", DType::Bool)] {

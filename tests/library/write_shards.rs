@@ -30,7 +30,7 @@ fn given<'d>(files: &'d [(&'d str, Vec<u8>)]) -> impl Find<Source = InMemory<&'d
     })
 }
 
-/// Returns the total length of all shards.
+/// Returns the total length of all shards in bytes.
 fn all_bytes(shards: &[(&str, Vec<u8>)]) -> u64 {
     shards.iter().map(|(_, file)| file.len() as u64).sum()
 }
@@ -47,7 +47,7 @@ fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
     Ok(found?.components())
 }
 
-/// Copies the content of a root and its shards into one file.
+/// Copies the content of a root and its shards into one file, and returns the file.
 fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &WriteOptions) -> Vec<u8> {
     let archive = Archive::from_bytes(root).unwrap();
     let mut bound = archive.manifest().bind_shards(&given(shards)).unwrap();
@@ -61,7 +61,7 @@ fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &WriteOptions) -> V
     joined
 }
 
-/// Writes objects of several kinds with their parts, in another order than that of the manifest.
+/// Calls `write` for objects of several kinds with their parts, in another order than that of the manifest.
 fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     let data = ramp(100_000);
     write(&NewObject::dense("zz", &[25_000], DType::F32), &[("data", &data)]);
@@ -86,7 +86,8 @@ fn write_unsharded(settings: &WriteOptions) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Writes the same objects in turn to the root, to one shard and to another. Both shards are open at the same time.
+/// Writes the objects of [`each`] to the root and to two shards in turn, while both shards are open. Returns the root
+/// and the shards.
 fn sharded(settings: &WriteOptions) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     let names = ["b-2", "A_1.x"];
@@ -102,7 +103,7 @@ fn sharded(settings: &WriteOptions) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
 
 type OpenShard = (&'static str, ShardWriter<Vec<u8>>);
 
-/// Ends a shard, and adds it to the table of the root.
+/// Ends a shard, adds it to the table of the root, and returns its name and its bytes.
 fn end(writer: &mut Writer<Vec<u8>>, (name, shard): OpenShard) -> (&'static str, Vec<u8>) {
     let (file, record) = shard.finish().unwrap();
     writer.shard(name, &record).unwrap();

@@ -15,7 +15,7 @@ fn settings() -> WriteOptions {
     WriteOptions::default().generation(Generation::V2)
 }
 
-/// Writes one object of each kind with its parts, in the order in which the parts are declared.
+/// Calls `write` for one object of each kind with its parts, in the order in which the parts are declared.
 fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     for dtype in DType::ALL {
         let name = format!("of {dtype}");
@@ -68,7 +68,7 @@ fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     write(&NewObject::custom("any", &[9], "mine/1", &any), &parts);
 }
 
-/// Returns attributes of `zt.quant_group/1` whose order and heads are not deterministic CBOR.
+/// Returns attributes of `zt.quant_group/1` that are not deterministic CBOR: their order and their heads are wrong.
 fn quantization() -> Vec<u8> {
     let entry = |key, value| (wide_text(key), value);
     let packing = map(vec![
@@ -100,7 +100,7 @@ fn file(settings: &WriteOptions, compressed: Option<Level>) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Compares the content of `file` with what was written.
+/// Checks that `file` has the content that [`each`] passes on.
 fn compare(file: &[u8]) {
     let archive = Archive::from_bytes(file).unwrap();
     assert_eq!(archive.generation(), Some(Generation::V2));
@@ -138,7 +138,7 @@ fn every_kind_of_object_is_read_back() {
                     level.is_some()
                 );
                 assert_eq!(parts().all(|part| part.digest().is_none()), checksum == Checksum::None);
-                // One layout is unknown, and one type.
+                // One object has an unknown layout, and one an unknown type.
                 let error = check(&file, &OpenOptions::default()).unwrap_err();
                 assert_eq!(error.rule(), Some("unsupported-format"), "{error}");
             }

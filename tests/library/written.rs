@@ -14,7 +14,7 @@ use zten::write::{Checksum, Copier, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, ErrorKind};
 use zten_testkit::accepted;
 
-/// Returns every combination of settings and level that writes a different file, with a name.
+/// Returns every combination of settings and compression level that writes a different file, with a name for it.
 fn ways() -> Vec<(String, WriteOptions, Option<Level>)> {
     let plain = WriteOptions::default();
     let mut ways = vec![
@@ -29,7 +29,8 @@ fn ways() -> Vec<(String, WriteOptions, Option<Level>)> {
     ways
 }
 
-/// Adds the copies of all accepted files that can be copied to `sum`. Returns the number of copies.
+/// Adds the bytes of copies of all accepted files to the digest `sum`, and returns their number. Files that cannot be
+/// copied are left out.
 fn copies(sum: &mut Sha256, settings: &WriteOptions, level: Option<Level>) -> u32 {
     let mut count = 0;
     for file in accepted().filter(|file| file.opens_only.is_none()) {
@@ -68,7 +69,7 @@ fn content() -> Vec<u8> {
     bytes
 }
 
-/// Returns a file with one array of many blocks.
+/// Returns a file with one array whose compressed content takes many zstd blocks.
 fn large(settings: &WriteOptions, level: Option<Level>) -> Vec<u8> {
     let bytes = content();
     let mut writer = Writer::new(Vec::new(), settings).unwrap();

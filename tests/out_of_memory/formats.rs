@@ -10,7 +10,7 @@ use zten_corpus::other::safetensors::file;
 
 use super::{ONE, sweep};
 
-/// A file in memory, read at positions.
+/// A source in memory that does not lend its bytes.
 struct Positions<'b>(&'b [u8]);
 
 impl ReadAt for Positions<'_> {
@@ -33,7 +33,7 @@ fn read(bytes: &[u8], options: &OpenOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether two outcomes are the same, without taking memory.
+/// Returns whether two outcomes are the same. Takes no memory itself, because allocations fail during the test.
 fn is_same(one: &Result<(), Error>, other: &Result<(), Error>) -> bool {
     match (one, other) {
         (Ok(()), Ok(())) => true,
@@ -61,7 +61,8 @@ fn tally(what: &str, work: impl Fn() -> Result<(), Error>) -> [usize; 2] {
     [failed, harmless.get()]
 }
 
-/// Valid and invalid files of the corpus, and some that take other ways.
+/// Returns valid and invalid files of the corpus, and some files that take other paths through the code, with their
+/// names.
 fn files() -> Vec<(String, Vec<u8>)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/other");
     let read = |path: PathBuf| (path.display().to_string(), fs::read(path).unwrap());
@@ -129,6 +130,6 @@ fn files_of_other_formats() {
     let [failed, harmless] = sum;
     println!("{failed} failed, {harmless} of them harmless");
     assert!(failed > 1000, "only {failed} allocations");
-    // Without memory an error or a note has no names, and is the same otherwise.
+    // An error or a note may lack its names if there is no memory for them, and is the same otherwise.
     assert!(harmless * 12 < failed, "{harmless} of {failed} are harmless");
 }

@@ -1,4 +1,5 @@
-//! The calls of the library that are tested, each as a function that returns its error.
+//! The calls of the library whose allocations the tests let fail, each as a function that returns the error of the
+//! call.
 
 use std::path::Path;
 
@@ -126,14 +127,14 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<(), Error>
     all(archive.tensors().map(|tensor| view(&tensor)))
 }
 
-/// Reads every component, even if reading another component has failed.
+/// Reads every component, even if reading an earlier component has failed.
 fn decode(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let parts = archive.tensors().flat_map(|object| object.components());
     all(parts.map(|part| decode_one(&part)))
 }
 
-/// Returns the first error. Running out of memory takes precedence over other errors.
+/// Returns the first error of `outcomes`, but an error of running out of memory before any other.
 fn all(outcomes: impl Iterator<Item = Result<(), Error>>) -> Result<(), Error> {
     let mut first = Ok(());
     for outcome in outcomes {
@@ -363,10 +364,10 @@ fn written() -> Result<Vec<u8>, Error> {
     writer.finish()
 }
 
-/// A call that fails with an error that has names.
+/// A call of the library that fails with an error that has names.
 type Named = fn() -> Result<(), Error>;
 
-/// All calls that fail with names, and what they test.
+/// All calls that fail with an error that has names, and what each of them tests.
 pub(crate) const NAMED: &[(&str, Named)] = &[
     ("no tensor of a name", || {
         let file = written()?;

@@ -16,44 +16,44 @@ interface Exports {
  */
 export type Needs = { file: number; start: number; end: number } | 'siblings' | 'bind'
 
-/** A sibling file that an instance asks for. */
+/** A sibling file, such as a shard, whose length an instance asks for while it opens a file. */
 export interface Asked {
-  /** The name by which the file is listed. */
+  /** The name of the sibling file in the file that refers to it. */
   name: string
   /** The name with escaped control and invisible characters, for display. */
   shown: string
   /**
-   * The part of the name after the name of the first file without its suffix; null if the name of the sibling file does not begin
-   * with that.
+   * What follows in the name of the sibling file after the name, without its suffix, of the file that refers to it: `-a.zt` if `m.zt` refers to
+   * `m-a.zt`. Null if the name of the sibling file is not derived from that name.
    */
   suffix: string | null
   /**
-   * Another path at which the file may be: the folders and the name, relative to the folder of the first file. Empty if there is no
-   * other path.
+   * Another path at which the sibling file may be, relative to the folder of the file that refers to it: the names of the folders, then the
+   * name of the file. Empty if there is no other path.
    */
   path: string[]
 }
 
-/** Returns the paths at which the sibling file may be, relative to the folder of the file called `name`. */
+/** Returns the paths at which the sibling file may be, relative to the folder of the file called `name`, which refers to it. */
 export const pathsOf = ({ suffix, path }: Asked, name: string): string[] => [
   ...suffix === null ? [] : [`${stem(name)}${suffix}`], ...path.length > 0 ? [path.join('/')] : [],
 ]
 
-/** Returns a file name without its suffix. A name whose only dot comes first has no suffix. */
+/** Returns the file name `name` without its suffix, which begins at the last dot. A dot at the beginning of the name begins no suffix. */
 export const stem = (name: string): string => name.replace(/(?<=.)\.[^.]*$/s, '')
 
-/** The functions that an instance requires of its host. */
+/** The functions that an instance calls to read files and to hand out data. */
 export interface Host {
   /**
    * Fills `buffer` with the bytes of file number `file` from `offset` on: 0 is the file itself, and 1 the first sibling file. Returns
    * false if that failed.
    */
   readAt(file: number, offset: number, buffer: Uint8Array): boolean
-  /** Takes a piece of data. The host may keep the piece. */
+  /** Takes `piece`, the next piece of decoded bytes or of a new file. The instance does not use the piece afterwards. */
   data(piece: Uint8Array<ArrayBuffer>): void
   /**
-   * Takes the offset in the output file of the next piece of data. The module calls it before a piece that does not directly follow the
-   * previous one. A host that writes no file does not need this function.
+   * Takes the offset in the new file at which the next piece of data is written. It is called before a piece that does not directly follow the
+   * previous piece. A host that writes no file does not need this function.
    */
   position?(at: number): void
 }
@@ -63,7 +63,7 @@ export class Instance {
   protected answer: Uint8Array<ArrayBuffer>[] = []
   private input: Uint8Array = new Uint8Array()
 
-  /** The imports of the module. */
+  /** The functions that the wasm module imports, for `WebAssembly.instantiate`. */
   readonly imports: WebAssembly.Imports = {
     host: {
       read_at: (file: number, offset: bigint, buffer: number, length: number) =>
@@ -80,17 +80,17 @@ export class Instance {
 
   constructor(private readonly host: Host) {}
 
-  /** Sets the instantiated module, before the first call. */
+  /** Stores the exports of the instantiated wasm module, which all other methods call. */
   attach({ exports }: WebAssembly.Instance): void {
     this.exports = exports as unknown as Exports
   }
 
-  /** Begins a file of `size` bytes, whose name is empty if it is unknown. The answer is empty, or the report of a rejected file. */
+  /** Begins to open a file of `size` bytes called `name`, which is empty if unknown. The answer is empty, or the report of a rejected file. */
   begin(size: number, name = ''): Uint8Array<ArrayBuffer> {
     return this.call('begin', [BigInt(size)], new TextEncoder().encode(name))
   }
 
-  /** Returns what opening needs next: a range may be empty. Returns `undefined` after the end of opening. */
+  /** Returns what the instance needs next to open the file: a range may be empty. Returns `undefined` if the file is open or was rejected. */
   needs(): Needs | undefined {
     const { exports } = this
     switch (exports.needs()) {
@@ -101,12 +101,15 @@ export class Instance {
     }
   }
 
-  /** Returns the sibling files that opening needs. */
+  /** Returns the sibling files whose lengths the instance needs next, after `needs` has returned `siblings`. */
   siblings(): Asked[] {
     return JSON.parse(new TextDecoder().decode(this.call('siblings', [])))
   }
 
-  /** Supplies the lengths of these files; `undefined` for a missing file. The answer is empty, or the report of a rejected file. */
+  /**
+   * Supplies the lengths in bytes of the files that `siblings` returned, in their order; `undefined` for a missing file. The answer is empty,
+   * or the report of a rejected file.
+   */
   supplySiblings(lengths: (number | undefined)[]): Uint8Array<ArrayBuffer> {
     const words = BigUint64Array.from(lengths, length => length === undefined ? 2n ** 64n - 1n : BigInt(length))
     return this.call('supply_siblings', [], new Uint8Array(words.buffer))
@@ -117,7 +120,7 @@ export class Instance {
     return this.call('supply', [], bytes)
   }
 
-  /** Calls the export `name`, and returns its answer. The length of `input` is the last argument of the call. */
+  /** Calls the export `name` with `args`, and returns its answer. The module fetches `input`, whose length is the last argument of the call. */
   call(name: string, args: (number | bigint)[], input?: Uint8Array): Uint8Array<ArrayBuffer> {
     const called = this.exports[name]
     if (typeof called !== 'function') throw new Error(`there is no ${name}`)
@@ -140,7 +143,7 @@ export class Instance {
     return this.answered(call())
   }
 
-  /** Returns the answer to a call that returned `status`. Throws if the call failed. */
+  /** Returns the collected answer to a call that returned `status`: 1 means success, 2 that there is no memory, 0 that the call was not allowed. */
   protected answered(status: number): Uint8Array<ArrayBuffer> {
     switch (status) {
       case 1: break
@@ -158,7 +161,7 @@ export class Instance {
   }
 }
 
-/** Concatenates `pieces`. */
+/** Returns the bytes of all `pieces`, one after another. A single piece is not copied. */
 export const join = (pieces: Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> => {
   if (pieces.length === 1) return pieces[0]!
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))

@@ -1,19 +1,19 @@
 /** Finds the models among several files: which files belong together. */
 import { stem } from './instance.ts'
 
-/** A file with its path, relative to the chosen folder. */
+/** A file that a user has chosen, with its path relative to the chosen folder. */
 export interface Chosen {
   path: string
   file: File
 }
 
-/** A file, and the files in and below its folder to which it may refer, by their paths relative to that folder. */
+/** A file, and the files to which it may refer, by their paths relative to the folder of the file. */
 export interface Model {
   file: File
   beside: Map<string, File>
 }
 
-/** The largest number of models that are listed. */
+/** The largest number of models that `candidates` returns. */
 export const LISTED = 1000
 
 const TENSORS = /\.(zt|safetensors|gguf|npy|npz|pt|pth|bin|ckpt)$/i
@@ -25,18 +25,18 @@ const split = (path: string): [string, string] => {
   return [path.slice(0, end), path.slice(end)]
 }
 
-/** A model among the files, for the list. */
+/** A model among the chosen files, with the path of the file by which it is opened. */
 export interface Candidate {
   path: string
   model: Model
 }
 
 /**
- * Returns the models among the files: each tensor file, except files that belong to another file. Numbered files belong to the
- * index in their folder or, without an index, to the first of them. Other references are known only after a file was opened.
+ * Returns the models among the files `chosen`: each tensor file, except numbered files that belong to another file. Numbered files belong to
+ * the index in their folder, and numbered GGUF files to the first of them. To which other files a file refers is known only after it was opened.
  */
 export const candidates = (chosen: Chosen[]): Candidate[] => {
-  // If suffixes are ignored, a file sorts before its shards.
+  // Without the suffixes, the name of a file is a prefix of the names of its shards, so the file sorts before its shards.
   const key = ({ path }: Chosen) => path.replace(/\.[^./]*$/, '')
   const sorted = chosen.map(one => ({ one, key: key(one) })).sort((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0).map(({ one }) => one)
   const indexed = new Set(sorted.filter(({ path }) => INDEX.test(path)).map(({ path }) => split(path)[0]))
@@ -56,7 +56,7 @@ export const candidates = (chosen: Chosen[]): Candidate[] => {
   const roots = (own.length > 0 ? own : sorted).slice(0, LISTED)
   const folders = new Map<string, Chosen[]>()
   for (const one of sorted) {
-    // Shards that are named by their digests are in a subfolder of the folder of their file.
+    // Shards that are named by their digests are in `blobs/ALGORITHM/`, and count as files of the folder that has `blobs`.
     const [folder] = split(one.path.replace(/(^|\/)blobs\/[^/]+\/([^/]+)$/, '$1$2'))
     const known = folders.get(folder) ?? []
     folders.set(folder, known)

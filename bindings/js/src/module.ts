@@ -2,7 +2,7 @@
 import { failure, reason } from './errors.ts'
 import { bytesOf, classOf } from './sources.ts'
 
-/** A module: its URL, its bytes, or the compiled module. A string is a URL, relative to the page. */
+/** Where a wasm module comes from: its URL, its bytes, or the compiled module. A string is a URL, relative to the page. */
 export type Wasm = URL | string | BufferSource | WebAssembly.Module
 
 /** The modules of the package: `zten.wasm`, `formats.wasm`, `full.wasm` and `write.wasm`. */
@@ -26,12 +26,12 @@ let fetched = (url: URL): Promise<BufferSource> =>
 const given: WasmModules = {}
 const modules = new Map<keyof WasmModules, Promise<WebAssembly.Module>>()
 
-/** Sets the function that reads the bytes of a module. */
+/** Sets the function that fetches the bytes of a wasm module from its URL, in place of `fetch`. */
 export const load = (by: (url: URL) => Promise<BufferSource>): void => {
   fetched = by
 }
 
-/** Sets the modules, for bundlers that do not copy them. Files that are opened later use these modules. */
+/** Sets where the wasm modules come from, for bundlers that do not copy them. Files that are opened later use these modules. */
 export const setWasm = (wasm: WasmModules): void => {
   const checked = Object.entries(wasm).map(([name, module]: [string, unknown]) => {
     if (!(name in URLS)) throw new TypeError(`the module is called ${JSON.stringify(name)}, expected "zten", "formats", "full" or "write"`)
@@ -52,16 +52,19 @@ const loaded = async (name: keyof WasmModules): Promise<WebAssembly.Module> => {
     const bytes = bytesOf(wasm) as BufferSource | undefined
     return await WebAssembly.compile(bytes ?? await fetched(new URL(wasm as URL | string, globalThis.location?.href)))
   } catch (error) {
-    // A failure is not kept, so the next file tries again to load the module.
+    // The rejected promise is not kept, so that the next file tries again to load the module.
     modules.delete(name)
     throw failure(`the module ${name}.wasm could not be loaded: ${reason(error)}; \`setWasm\` says where it is`, error)
   }
 }
 
-/** The number of first bytes of a file by which the module is chosen. */
+/** The number of bytes at the beginning of a file that are read to choose the module for its format. */
 export const START = 512
 
-/** Chooses the module for a file by its first bytes: `full.wasm` unless they are the magic of zTensor, safetensors or GGUF. */
+/**
+ * Returns the name of the module that reads a file with the first bytes `start`: `zten` for zTensor, `formats` for safetensors and GGUF, and
+ * `full` for all other files.
+ */
 export const moduleFor = (start: Uint8Array): keyof WasmModules => {
   const begins = (...magics: number[][]) => magics.some(magic => magic.every((byte, at) => start[at] === byte))
   if (begins([0x5a, 0x54, 0x45, 0x4e], [0x89, 0x5a, 0x54])) return 'zten'
@@ -69,7 +72,7 @@ export const moduleFor = (start: Uint8Array): keyof WasmModules => {
   return isSafetensors || begins([0x47, 0x47, 0x55, 0x46]) ? 'formats' : 'full'
 }
 
-/** Returns the compiled module. */
+/** Resolves to the compiled module `name`. It is fetched and compiled at the first call. */
 export const compiled = (name: keyof WasmModules): Promise<WebAssembly.Module> => {
   const module = modules.get(name) ?? loaded(name)
   modules.set(name, module)

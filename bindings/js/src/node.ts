@@ -1,4 +1,4 @@
-/** The package in Node: modules that are files are read from disk. */
+/** The package in Node. It reads wasm modules whose URLs are `file:` from disk, because `fetch` of Node does not. */
 import { readFile } from 'node:fs/promises'
 import { load } from './module.ts'
 

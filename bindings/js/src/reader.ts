@@ -1,4 +1,4 @@
-/** Sources of every kind, and the sibling files of a file. */
+/** Makes readers from all kinds of sources, and finds the sibling files of a file. */
 import { failure } from './errors.ts'
 import { pathsOf, type Asked } from './instance.ts'
 import { candidates, type Model } from './models.ts'
@@ -6,25 +6,25 @@ import { START } from './module.ts'
 import { bytesOf, classOf, ofBlob, ofBytes, ofSource, type BytesLike, type Reader, type Source } from './sources.ts'
 import { besideUrl, isMissing, nameOfUrl, ofUrl, type UrlOptions } from './url.ts'
 
-/** All kinds of sources of one file. */
+/** What a caller can pass as the source of one file. */
 export type FileSource = Blob | BytesLike | URL | Source
 
-/** All kinds of sources: of one file, or the files of a model, such as those of an `<input>`. */
+/** What a caller can pass as a source: that of one file, or a list with the files of a model, such as the `files` of an `<input>`. */
 export type AnySource = FileSource | Iterable<File>
 
 /**
- * Finds the sibling file at `path`, relative to the folder of the file, such as `model-00001-of-00002.safetensors`. Returns nothing
- * if the file does not exist.
+ * Returns the source of the sibling file at `path`, such as `model-00001-of-00002.safetensors`, which is relative to the folder of the opened
+ * file. Returns null or `undefined` if there is no such file.
  */
 export type FindSibling = (path: string) => FileSource | null | undefined | Promise<FileSource | null | undefined>
 
-/** The options that decide on the files that are read. */
+/** The options that decide which files are read, and how remote files are fetched. */
 export interface FilesOptions extends UrlOptions {
   /** The name of the file, or the path of the file to open in a list of files. */
   name?: string
   /**
-   * Finds the files that are named by an index, by the first of several GGUF files, or by a zTensor file with shards. Without this
-   * option they are looked for in the list of files or in the folder of the URL. With `false`, no other file is read.
+   * The function that finds the files to which an index, the first of several GGUF files, or a zTensor file with shards refers. Without this
+   * option, these files are looked for in the list of files, or in the folder of the URL. With `false`, only the file itself is read.
    */
   siblings?: FindSibling | false
 }
@@ -36,7 +36,7 @@ const isSource = (source: unknown): source is FileSource =>
 const isList = (source: unknown): source is Iterable<File> =>
   typeof source === 'object' && source !== null && Symbol.iterator in source && [...source as Iterable<unknown>].every(file => classOf(file) === 'File')
 
-/** Throws a `TypeError` if `source` is not a source. */
+/** Throws a `TypeError` unless `source` is one of the kinds of sources that `AnySource` lists. */
 export const requireSource = (source: AnySource): void => {
   if (isSource(source) || isList(source)) return
   const address = typeof source === 'string' ? '; an address is given as `new URL(…)`' : ''
@@ -48,7 +48,8 @@ const reader = async (source: FileSource, options: UrlOptions): Promise<Reader> 
   if (bytes) return ofSource(ofBytes(bytes))
   if (isBlob(source)) return ofSource(ofBlob(source))
   if (!isUrl(source)) return ofSource(source as Source)
-  // The first request asks for more than one byte: some development servers ignore the end of the range `bytes=0-0`.
+  // The first request asks for the bytes by which the module is chosen. A request for one byte would not do: some development servers ignore
+  // the end of the range `bytes=0-0`.
   const remote = await ofUrl(source, options, { head: START })
   const { size, head } = remote
   return ofSource({
@@ -65,11 +66,12 @@ const nameOf = (source: FileSource): string => {
 }
 
 /**
- * The error of a function `siblings` that returned a value that is not a source. This is an error of the caller, not of a source.
+ * The error for a function `siblings` that returned a value that is not a source. It is thrown as it is, and not as a `ZtenError`, because it is
+ * an error in the caller's program.
  */
 export class SiblingTypeError extends TypeError {}
 
-/** A file and its sibling files. Each file is opened once, even if several modules ask for it. */
+/** The readers of a file and of its sibling files. Each file is opened once, even if it is read by several module instances. */
 export class Files {
   readonly #found = new Map<string, Promise<Reader | undefined>>()
   readonly #opened: Reader[] = []
@@ -80,7 +82,7 @@ export class Files {
     private readonly source: ((path: string) => Promise<Reader | undefined>) | undefined,
   ) {}
 
-  /** Opens the file of `source`. */
+  /** Opens the file of `source`, or the model among several files. Its sibling files are opened when `find` asks for them. */
   static async open(source: AnySource, options: FilesOptions): Promise<Files> {
     const model = isSource(source) ? undefined : chosen(source, options.name)
     const own = model?.file ?? source as FileSource
@@ -100,12 +102,12 @@ export class Files {
     return new Files(await reader(own, options), name, beside)
   }
 
-  /** True if sibling files are looked for. */
+  /** True if `find` can find sibling files: there is a function `siblings`, a list of files or a URL. */
   get hasSiblings(): boolean {
     return this.source !== undefined
   }
 
-  /** Finds a sibling file. */
+  /** Looks for the sibling file `asked`, and opens it. Resolves to `undefined` if it does not exist. */
   find(asked: Asked): Promise<Reader | undefined> {
     const known = this.#found.get(asked.name) ?? this.#open(asked)
     this.#found.set(asked.name, known)
@@ -122,7 +124,7 @@ export class Files {
     return undefined
   }
 
-  /** Closes all files that were opened. */
+  /** Closes the file and all sibling files that were opened. If that fails for some files, throws the first error after closing the others. */
   close(): void {
     const errors: unknown[] = []
     for (const file of [this.reader, ...this.#opened]) {
@@ -136,15 +138,20 @@ export class Files {
   }
 }
 
-/** Returns the function that finds sibling files of `source`, or `undefined` if they cannot be found. */
+/**
+ * Returns the function that finds the sibling files of `source` if the caller gives none: among the files of `model`, or next to a URL. Returns
+ * `undefined` if there is no place to look for them.
+ */
 const finder = (source: FileSource, model: Model | undefined): FindSibling | undefined => {
   if (model) return path => model.beside.get(path)
   return isUrl(source) ? path => besideUrl(source, path) : undefined
 }
 
 /**
- * Returns the model in a list of files: the model at the path `name`, or the only model. A named file that is not a model is opened
- * alone.
+ * Returns the model to open among several files: the model at the path `name`, or the only model if `name` is `undefined`. If the file `name` is
+ * not the first file of a model, it is opened alone.
+ *
+ * @throws {ZtenError} if there is no such file, or `name` is `undefined` and there are several models.
  */
 const chosen = (files: Iterable<File>, name: string | undefined): Model => {
   const given = [...files].map(file => ({ path: file.webkitRelativePath || file.name, file }))
@@ -152,13 +159,13 @@ const chosen = (files: Iterable<File>, name: string | undefined): Model => {
   const all = candidates(given)
   const models = name === undefined ? all : all.filter(({ path, model: { file } }) => isNamed(path, file))
   if (models.length === 0) {
-    // The file is a part of a model, has an unknown suffix, or is one of more files than are listed.
+    // The named file belongs to another file of a model, has an unknown suffix, or comes after the largest number of models that are listed.
     const [own, other] = given.filter(({ path, file }) => isNamed(path, file))
     if (own && !other) return { file: own.file, beside: new Map() }
   }
   const [first, second] = models
-  // Models with sibling files are sorted first. Which files are shards of a file is known only after the file was opened, so the
-  // others may all be its shards.
+  // `candidates` sorts models with sibling files first. Which files are the shards of a file is known only after the file was opened. If all
+  // other models may be shards of the first one, it is taken for the only model.
   const isOnly = first && (!second || first.model.beside.size > 0 && models.slice(1).every(({ path }) => first.model.beside.has(path.slice(first.path.lastIndexOf('/') + 1))))
   if (first && isOnly) return first.model
   const listed = all.slice(0, 5).map(({ path }) => JSON.stringify(path)).join(', ')

@@ -1,13 +1,13 @@
-/** Sources of the bytes of a file. */
+/** The interface of a source of bytes, and readers that check what a source returns. */
 import { ZtenError, failure, reason } from './errors.ts'
 
-/** A source of the bytes of a file, with random access. */
+/** A source of the bytes of a file, which can be read at any offset. Callers can implement it. */
 export interface Source {
   /** The number of bytes of the file. */
   readonly size: number
-  /** Returns exactly the bytes from `start` to before `end`. */
+  /** Returns or resolves to the bytes from the offset `start` to before the offset `end`: no fewer and no more. */
   read(start: number, end: number): BytesLike | Promise<BytesLike>
-  /** Returns the same bytes synchronously. If a source has this method, all reads use it, and no bytes are read ahead. */
+  /** Returns the bytes that `read` resolves to. If a source has this method, zten reads synchronously, and reads no bytes ahead. */
   readSync?(start: number, end: number): BytesLike
   /** Called once, when the file is closed or garbage-collected. */
   close?(): void
@@ -16,16 +16,16 @@ export interface Source {
 /** Bytes in memory: a buffer, or a view of a buffer, such as a `Uint8Array` or a `Buffer`. */
 export type BytesLike = ArrayBufferView | ArrayBuffer | SharedArrayBuffer
 
-/** Returns the name of the class of `value`, which may come from another realm, where `instanceof` fails. */
+/** Returns the name of the class of `value`, such as `Map`. Unlike `instanceof`, this also works for objects of another window or realm. */
 export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1)
 
-/** Returns the bytes of a buffer or of a view; `undefined` for any other value. */
+/** Returns the bytes of `value` as a view, without a copy, if it is a buffer or a view of one. Returns `undefined` for any other value. */
 export const bytesOf = (value: unknown): Uint8Array | undefined => {
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   return /^(Shared)?ArrayBuffer$/.test(classOf(value)) ? new Uint8Array(value as ArrayBuffer) : undefined
 }
 
-/** A checked source: each read returns exactly the requested number of bytes, or throws. */
+/** A source whose reads are checked: each read returns exactly the requested number of bytes, or throws a `ZtenError`. */
 export interface Reader {
   readonly size: number
   read(start: number, end: number): Promise<Uint8Array>
@@ -77,7 +77,7 @@ export const ofBytes = (bytes: Uint8Array): Source => {
 
 export const ofBlob = (blob: Blob): Source => {
   const read = (start: number, end: number) => blob.slice(start, end).arrayBuffer()
-  // In workers of browsers, a `Blob` can be read synchronously.
+  // Only workers of browsers have `FileReaderSync`, which reads a `Blob` synchronously.
   const Sync = (globalThis as { FileReaderSync?: new () => { readAsArrayBuffer(blob: Blob): ArrayBuffer } }).FileReaderSync
   if (!Sync) return { size: blob.size, read }
   const files = new Sync()

@@ -3,40 +3,40 @@ import { ZtenError, failure, reason } from './errors.ts'
 import type { Source } from './sources.ts'
 
 export interface UrlOptions {
-  /** True to send cookies and other credentials. By default, they are not sent. */
+  /** Whether requests send cookies and other credentials, as for `fetch`. By default they do not: `omit`. */
   credentials?: 'omit' | 'same-origin' | 'include'
   /** Headers that are sent with each request. */
   headers?: Record<string, string>
-  /** The time limit for a request in milliseconds. By default 30 seconds, and a second for each 64 KiB. */
+  /** The time limit for each request in milliseconds. By default it is 30 seconds, and one second more for each 64 KiB that are requested. */
   timeout?: number
-  /** Aborts all pending and later requests for the file. */
+  /** A signal that aborts all pending and later requests for the file. */
   signal?: AbortSignal
   /** A function to call instead of the global `fetch`. */
   fetch?: typeof globalThis.fetch
 }
 
-/** The facts about a version of a file, which must be equal in all replies. */
+/** What identifies the version of a remote file: its size, `ETag` and `Last-Modified`. All replies must have the same version. */
 export interface Version {
   size: number
   etag: string | null
   modified: string | null
 }
 
-/** The options for opening a file. */
+/** The options of the first request for a remote file. */
 export interface Beginning {
-  /** The number of first bytes that are requested together with the size: 8 or more. */
+  /** The number of bytes at the beginning of the file that the first request asks for: 8 or more. Its reply also tells the size of the file. */
   head: number
-  /** The version that was opened before. Any other version is rejected. */
+  /** The version of the file that was opened before. If the server now has another version, opening fails. */
   version?: Version | undefined
 }
 
 export interface UrlSource extends Source {
   readonly version: Version
-  /** The first bytes of the file. */
+  /** The bytes at the beginning of the file that the first request returned. */
   readonly head: Uint8Array<ArrayBuffer>
 }
 
-/** The range of a request. The first request may go beyond the end of the file. */
+/** The range of bytes of a request. If it is the first request, the range may go beyond the end of the file, whose size is not known yet. */
 interface Range {
   start: number
   end: number
@@ -48,7 +48,7 @@ interface Part {
   version: Version
 }
 
-/** The longest delay of a timer in milliseconds. */
+/** The longest delay of `setTimeout` in milliseconds. */
 const LONGEST = 2 ** 31 - 1
 
 export const ofUrl = async (url: URL, options: UrlOptions, { head, version }: Beginning): Promise<UrlSource> => {
@@ -79,7 +79,10 @@ const same = (now: Version, opened: Version): void => {
   }
 }
 
-/** Does work with an abort signal, which is set after the time limit, or if the caller's signal aborts. Throws only `ZtenError`s. */
+/**
+ * Calls `work` with a signal, and resolves to its result. The signal is aborted after `timeout` milliseconds, or when one of the signals `others`
+ * is. Rejects only with `ZtenError`s.
+ */
 const limited = async <T>(
   others: (AbortSignal | undefined)[], timeout: number, work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
@@ -102,7 +105,7 @@ const limited = async <T>(
   } finally {
     clearTimeout(timer)
     others.forEach(other => other?.removeEventListener('abort', end))
-    // Stops receiving the rest of the reply.
+    // The reply may have failed a check before all of it has arrived. This stops receiving it.
     request.abort()
   }
 }
@@ -129,7 +132,7 @@ const fetched = async (
   return { bytes: await body(response, length), version }
 }
 
-/** Checks an `ETag`, which identifies a version of the file. Returns null if there is none, or it is empty. */
+/** Checks the header `ETag` of a reply, which identifies a version of the file, and returns it. Returns null if it is missing or empty. */
 const tag = (text: string | null): string | null => {
   if (text === null || /^(W\/)?("")?$/.test(text)) return null
   // `fetch` joins several headers of the same name with commas.
@@ -137,14 +140,20 @@ const tag = (text: string | null): string | null => {
   return text
 }
 
-/** Checks a `Last-Modified` date, which helps to identify a version of the file. A single date has at most one comma. Returns null if the date is missing or invalid. */
+/**
+ * Checks the header `Last-Modified` of a reply, which helps to identify a version of the file, and returns it. Throws if the header has more than
+ * one comma: it then has several dates. Returns null if the date is missing or invalid.
+ */
 const date = (text: string | null): string | null => {
   if (text === null) return null
   if (text.split(',').length > 2) throw failure('the server gave more than one Last-Modified')
   return Date.parse(text) > 0 ? text : null
 }
 
-/** Checks that a reply has the requested range, and returns the number of its bytes and the size of the file. */
+/**
+ * Checks the status and the headers of `response`, the reply to a request for a range. `given` is its header `Content-Range`. Returns the number
+ * of bytes in the reply, and the size of the file.
+ */
 const admitted = (response: Response, given: string | null, { start, end, first }: Range): { length: number; size: number } => {
   if (response.status === 200) throw failure('the server ignores ranges: it answered with all of the file')
   if ([404, 410].includes(response.status)) throw missing(response.status)
@@ -165,7 +174,7 @@ const admitted = (response: Response, given: string | null, { start, end, first 
 
 const unexpected = (status: number): ZtenError => failure(`the server answered with status ${status}, expected 206`)
 
-/** The errors that mean that a server does not have the file. */
+/** The errors that were thrown because the server does not have the file: status 404 or 410. */
 const MISSING = new WeakSet<ZtenError>()
 
 const missing = (status: number): ZtenError => {
@@ -184,7 +193,7 @@ export const isMissing = (error: unknown): boolean => error instanceof ZtenError
 export const besideUrl = (url: URL, path: string): URL | undefined =>
   url.search ? undefined : new URL(path.split('/').map(encodeURIComponent).join('/'), new URL('.', url))
 
-/** Returns the name of the file of a URL. */
+/** Returns the name of the file at a URL: the last part of its path, decoded if that is possible. */
 export const nameOfUrl = ({ pathname }: URL): string => {
   const name = pathname.slice(pathname.lastIndexOf('/') + 1)
   try {
@@ -194,7 +203,10 @@ export const nameOfUrl = ({ pathname }: URL): string => {
   }
 }
 
-/** Reads the body of a reply, which must have exactly `length` bytes. Memory is at most twice the received bytes, however small the pieces are. */
+/**
+ * Reads and returns the body of `response`, and throws unless it has exactly `length` bytes. The buffer doubles as bytes arrive, so its size
+ * follows the received bytes and not `length`, which the server may exaggerate.
+ */
 const body = async (response: Response, length: number): Promise<Uint8Array<ArrayBuffer>> => {
   const stream = response.body?.getReader()
   let bytes = new Uint8Array()

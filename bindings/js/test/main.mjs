@@ -15,11 +15,11 @@ import { alone, folder, install } from './setup.mjs'
 const { project, files } = install()
 const { encode, open, check, setWasm, Simple, Tagged, ZtenError } = await import(pathToFileURL(join(project, 'node_modules/zten/dist/node.js')))
 
-/** Converts values that JSON does not have to text. */
+/** Converts a value that JSON does not have, such as a `bigint` or NaN, to a value that it has. An argument for `JSON.stringify`. */
 const shown = (_, value) => typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value] : value instanceof Uint8Array ? [...value]
   : Number.isNaN(value) ? 'NaN' : Object.is(value, -0) ? '-0' : value === undefined ? 'undefined' : value
 
-/** Returns a source that can be read only asynchronously. */
+/** Returns a source of `bytes` that can be read only asynchronously. `more` has further properties of the source. */
 const slow = (bytes, more = {}) => ({
   size: bytes.length,
   read: async (start, end) => bytes.slice(start, end),
@@ -33,7 +33,7 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
   // The package stops at the first invalid object, so it does not count the others.
   .map(report => ({ ...report, file: null, more: report.verdict === 'valid' ? report.more : null }))
 
-/** Compares a document of `check` with that of the command. */
+/** Checks that `found`, a report of the package, equals the report of the command on file number `at` of the corpus, called `name`. */
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
@@ -80,14 +80,14 @@ await test('the corpus has the verdicts of the command', async () => {
     seen.add(reports[at].verdict)
     formats.add(reports[at].format)
     isAsReported(await check(slow(bytes), { name: file }), at, name)
-    // Each way of reading needs an instance, so most files are tested with one way only.
+    // Each way of reading a file takes a module instance, so most files are read in only one way.
     if (at % 4 === 0 || isOther) isAsReported(await check(buffer(bytes), { name: file }), at, name)
   }
   assert.deepEqual([...seen].sort(), ['invalid', 'limit', 'unsupported', 'valid'])
   for (const format of ['ztensor', 'safetensors', 'safetensors-index', 'gguf', 'npy', 'npz', 'torch']) assert.ok(formats.has(format), format)
 })
 
-/** Converts attributes of the package to the form that the command prints. */
+/** Converts `value`, an attribute as the package returns it, to the value that is parsed from the JSON of the command. */
 const plain = value => {
   const of = pairs => {
     if (pairs.some(([key]) => typeof key !== 'string')) return new Map(pairs)
@@ -212,7 +212,7 @@ await test('checkpoints of PyTorch', async () => {
     const file = await open(source)
     assert.deepEqual([file.format, file.generation], ['torch', null])
     assert.deepEqual(file.list().map(({ name }) => name).filter(name => name.includes('weight')), ['embed.weight', 'norm.weight', 'head.weight'])
-    // These two tensors share a storage. The other tensor is in column-major order.
+    // The first two tensors share a storage. The tensor "turned" is in column-major order.
     for (const name of ['embed.weight', 'head.weight']) assert.deepEqual([...(await file.get(name)).data], [0.5, -1, 2, Infinity, 0, 3.25])
     const turned = await file.get('turned')
     assert.deepEqual([turned.dtype, turned.shape, [...turned.toFloat32()]], ['bf16', [3, 2], [0, 3, 1, 4, 2, 5]])
@@ -221,7 +221,7 @@ await test('checkpoints of PyTorch', async () => {
   const training = await open(read('accept/training'))
   assert.deepEqual([training.attributes.epoch, training.attributes.note], [7, 'x'])
   assert.deepEqual(training.attributes['optimizer.param_groups.0.betas'], [0.9, 0.999])
-  // A pickle outside of an archive is not read, but it is searched for code that it might run.
+  // A pickle outside of an archive is not read, but is searched for calls, which decide its verdict.
   const pickle = name => new Uint8Array(readFileSync(`${corpus}other/named/reject/${name}.pkl`))
   await assert.rejects(open(pickle('format-pickle--protocol-2')), { verdict: 'unsupported', rule: 'format-pickle' })
   await assert.rejects(open(pickle('torch-global--protocol-0')), { verdict: 'invalid', rule: 'torch-global' })
@@ -231,7 +231,7 @@ await test('checkpoints of PyTorch', async () => {
   }
 })
 
-/** Returns a dense file of 1.2 with `rows` rows of 64 bytes, as `f32`. */
+/** Returns a zTensor file of generation 1.2 with the dense tensor `w` of `rows` rows, each of 16 elements of `f32`. */
 const large = rows => {
   const length = rows * 64
   const text = text => [0x60 + text.length, ...Buffer.from(text)]
@@ -269,20 +269,20 @@ await test('a large component goes by in windows, and a slice reads little', asy
   const rows = await file.slice('w', [[100_000, 100_002]])
   assert.deepEqual([...rows.data], Array.from({ length: 32 }, (_, at) => 1_600_000 + at))
   assert.ok(read < 1 << 20, `${read} bytes were read`)
-  // A column touches all rows, which must be held in memory.
+  // Each row has an element of the column, so the whole tensor has to be held in memory.
   await assert.rejects(file.slice('w', [[0, 200_000], [3, 4]]), { rule: 'limit-memory', object: 'w' })
   const column = await (await open(source)).slice('w', [[0, 200_000], [3, 4]])
   assert.equal(column.data[7], 7 * 16 + 3)
 })
 
-/** Returns a NumPy file with one array. */
+/** Returns a NumPy file with an array of the dtype `descr` and of `shape`, whose elements are the bytes `data`, column by column if `columns`. */
 const npy = (descr, columns, shape, data) => {
   const literal = `{'descr': '${descr}', 'fortran_order': ${columns ? 'True' : 'False'}, 'shape': (${shape.join(', ')},), }\n`
   const length = Buffer.from([literal.length & 255, literal.length >> 8])
   return new Uint8Array(Buffer.concat([Buffer.from('\x93NUMPY\x01\x00', 'latin1'), length, Buffer.from(literal), data]))
 }
 
-/** Returns an uncompressed archive with one member. */
+/** Returns an `.npz` file with one uncompressed member, `a.npy`, whose content is `member`. */
 const npz = member => {
   const name = Buffer.from('a.npy')
   const facts = Buffer.alloc(26)
@@ -336,7 +336,7 @@ await test('large arrays of NumPy: in columns, in windows, with a checksum over 
   assert.deepEqual([turned[0], turned.at(-1)], [rows * columns - 1, 0])
   stored[stored.length >> 1] ^= 1
   assert.equal((await check(slow(stored))).rule, 'zip-crc')
-  // An invalid bool is reported as damage if the checksum is wrong, which is known only after later bytes were read.
+  // If the checksum is wrong, it is reported in place of an invalid bool. That is known only after all bytes were read.
   const bools = new Uint8Array(6 << 20)
   bools[10] = 2
   const wrong = npz(npy('|b1', false, [bools.length], bools))
@@ -537,7 +537,7 @@ await test('modules: where they are, and what fails of them', async () => {
     assert.equal((await check(dense)).verdict, 'valid')
   }
   for (const [given, message] of [[new Uint8Array(8), /WebAssembly.compile/], [new URL('http://127.0.0.1:1/zten.wasm'), /fetch failed/],
-    ['nowhere.wasm', /Invalid URL/], [pathToFileURL(`${folder}none.wasm`), /ENOENT/], [TRAP, /the module ended: unreachable/]]) {
+    ['nowhere.wasm', /Invalid URL/], [pathToFileURL(`${folder}none.wasm`), /ENOENT/], [TRAP, /the wasm module stopped: unreachable/]]) {
     setWasm({ zten: given, full: given })
     for (const bytes of [dense, array]) await assert.rejects(open(bytes), error => error instanceof ZtenError && error.verdict === 'error' && message.test(error.message) && error.cause !== undefined)
     assert.match((await check(dense)).message, message)
@@ -718,7 +718,7 @@ await test('sources that err', async () => {
     assert.notEqual(report.verdict, 'valid', `${size}`)
     assert.ok(most <= 4096, `${most} bytes at once`)
   }
-  // The bytes change or vanish after the file was opened.
+  // A source that returns no bytes any more after the file was opened.
   let gone = false
   const file = await open(slow(bytes, { read: async (start, end) => gone ? new Uint8Array() : bytes.slice(start, end) }))
   gone = true
@@ -776,7 +776,7 @@ const { server, asked, url } = await serve(path => {
   return existsSync(at) && statSync(at).isFile() ? at : undefined
 })
 
-/** The ways in which a server errs, and the error for each. */
+/** The ways in which the server of `server.mjs` errs, each with the pattern of the error that the package reports. */
 const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/,
   shifts: /gave the range/, less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes what it sends/,
@@ -795,7 +795,7 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   assert.deepEqual(array.list().map(({ name }) => name), ['columns'])
   assert.equal((await check(new URL('corpus/other/gguf/accept/tiny.gguf', url))).verdict, 'valid')
   for (const [how, message] of Object.entries(LIES)) {
-    // The server errs from the first reply on, or from a later reply on.
+    // The server errs from the first reply on, or only from the second reply on, when the file is open.
     for (const from of [0, 1]) {
       asked.length = 0
       const report = await check(new URL(`?how=${how}&from=${from}`, at), { timeout: how === 'never' ? 100 : 30_000 })
@@ -857,7 +857,7 @@ await test('what a server claims takes no memory', async () => {
   const watching = setInterval(() => { most = Math.max(most, process.memoryUsage().arrayBuffers - before) }, 10)
   const report = await check(new URL('https://example.org/a.zt'), { fetch: claiming })
   clearInterval(watching)
-  // The first 512 bytes of the file have been read already.
+  // The length in the message is that of the rest of the manifest: the first 512 bytes of the file were read before.
   assert.match(report.message, /sent 1048576 bytes, expected 1073741320/)
   assert.ok(pieces > 2 ** 20 && most < 32 << 20, `${most} bytes`)
 })

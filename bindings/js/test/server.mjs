@@ -4,10 +4,13 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const TYPES = { js: 'text/javascript', wasm: 'application/wasm', html: 'text/html' }
 
-/** The headers that pages of other origins require. */
+/** The headers of a reply without which a page of another origin cannot read the reply. */
 const SHARED = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'content-range, etag' }
 
-/** Returns the bytes of a file, or of an object that behaves like one, as far as they exist, and the size of the file. */
+/**
+ * Returns the bytes of a file from `start` to before `end`, or to the end of the file if it is shorter, and the size of the file. `path` is the path
+ * of the file, or its bytes.
+ */
 const bytesOf = (path, start, end) => {
   if (path instanceof Uint8Array) return { bytes: path.subarray(start, end), size: path.length }
   const file = openSync(path)
@@ -37,7 +40,7 @@ export const serve = async find => {
     if (how === 'never') return
     if (how === 'cuts') return reply.writeHead(206, { ...SHARED, etag: now.etag, 'content-range': `bytes ${start}-${end - 1}/1000000`, 'content-length': end - start })
       .write('Z', () => reply.destroy())
-    // Some development servers treat an end of 0 as no end.
+    // Errs as development servers do that take the end 0 of the range `bytes=0-0` for a missing end.
     if (how === 'falsy' && end === 1) end = Infinity
     if (how === 'redirects') return reply.writeHead(302, { ...SHARED, location: url.searchParams.get('to') ?? url.pathname }).end()
     const headers = {

@@ -7,7 +7,10 @@ import { corpus } from './harness.mjs'
 
 export const folder = mkdtempSync(join(tmpdir(), 'zten-js-'))
 
-/** Returns all files of the corpus, each in a folder of its own, without the files that it names. */
+/**
+ * Copies each file of the corpus to a folder of its own, without its sibling files. Returns, for each, its path below the corpus, its name, the
+ * path of the copy, and whether it is of another format than zTensor.
+ */
 export const alone = () => {
   const isOther = path => path.startsWith(`${corpus}other/`) && !path.endsWith('.md')
   const under = at => readdirSync(at, { withFileTypes: true }).flatMap(entry => {

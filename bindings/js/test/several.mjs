@@ -5,17 +5,17 @@ import { basename, dirname, join } from 'node:path'
 import { corpus, json, run, test } from './harness.mjs'
 import { serve } from './server.mjs'
 
-/** Returns the files of the corpus that refer to other files. */
+/** Returns the paths, below the corpus, of the files that refer to other files: indices, split GGUF models and zTensor files with shards. */
 const roots = () => [
   ...['accept', 'reject'].flatMap(kind => readdirSync(`${corpus}other/index/${kind}`).filter(name => name.endsWith('.json')).map(name => `other/index/${kind}/${name}`)),
   ...['accept', 'reject'].flatMap(kind => readdirSync(`${corpus}other/gguf/${kind}`).filter(name => /-00001-of-/.test(name)).map(name => `other/gguf/${kind}/${name}`)),
   ...readdirSync(`${corpus}v2/shards`).filter(name => name.endsWith('.zt') && !/-(s|t|a|bb)\.zt$/.test(name)).map(name => `v2/shards/${name}`),
 ].map(name => corpus + name)
 
-/** Returns a source whose bytes arrive asynchronously. */
+/** Returns a source of `bytes` that can be read only asynchronously. */
 const slow = bytes => ({ size: bytes.length, read: async (start, end) => bytes.slice(start, end) })
 
-/** Returns the files in a folder, as an `<input>` lists them. */
+/** Returns the files `names` of `folder` as `File`s, as an `<input>` lists them: with the folder `under`, if it is not empty. */
 const listed = (folder, names, under = '') => names.map(name => {
   const file = new File([readFileSync(join(folder, name))], basename(name))
   return under ? Object.defineProperty(file, 'webkitRelativePath', { value: `${under}/${name}` }) : file
@@ -71,7 +71,7 @@ export const several = async ({ open, check, ZtenError }) => {
 
   await test('several: the model is found in a list, or must be named', async () => {
     const model = listed(accepted, two)
-    // The order of the files does not matter.
+    // A list of files may be in any order, and may be any iterable.
     for (const files of [model, model.toReversed(), new Set(model)]) {
       const file = await open(files)
       assert.deepEqual([file.format, file.list().map(({ name }) => name)], ['safetensors-index', ['a', 'b']])
@@ -82,13 +82,13 @@ export const several = async ({ open, check, ZtenError }) => {
     await assert.rejects(open(model, { name: 'c.safetensors' }), { name: 'ZtenError', message: /^the list has no file "c\.safetensors"/ })
     await assert.rejects(open([]), { name: 'ZtenError', message: 'the list has no files' })
     for (const wrong of [[7], [new Blob([])], [null], new Map([[1, 2]])]) await assert.rejects(open(wrong), TypeError)
-    // If there is an index, numbered files belong to it.
+    // Numbered files in a list with an index belong to the index, so the index is the only model.
     const numbered = [['a', 'model-00001-of-00002.safetensors'], ['b', 'model-00002-of-00002.safetensors']]
     const index = new File([JSON.stringify({ weight_map: Object.fromEntries(numbered) })], 'model.safetensors.index.json')
     const parts = numbered.map(([name, to]) => new File([readFileSync(`${accepted}/${name}.safetensors`)], to))
     const config = new File(['{}'], 'config.json')
     assert.equal((await open([config, ...parts, index])).size, 2)
-    // A named file is opened, whatever the other files are.
+    // The option `name` opens any file of the list alone, also one that belongs to an index or has no suffix.
     for (const [at, { name }] of parts.entries()) assert.deepEqual((await open([index, ...parts], { name })).list().map(({ name }) => name), [numbered[at][0]])
     const [other] = listed(accepted, ['a.safetensors']).map(file => new File([file], 'weights'))
     assert.equal((await open([index, other], { name: 'weights' })).size, 1)
@@ -106,11 +106,11 @@ export const several = async ({ open, check, ZtenError }) => {
     for (const wrong of ['a', 7, {}]) await assert.rejects(open(index, { name, siblings: wrong }), TypeError)
     for (const wrong of ['a.safetensors', 7, {}]) for (const call of [open, check]) await assert.rejects(call(index, { name, siblings: () => wrong }), TypeError)
     await assert.rejects(open(index, { name, siblings: () => { throw new Error('of its own') } }), error => error instanceof ZtenError && error.cause.message === 'of its own')
-    // Without its shards, the other tensors of a zTensor file can be read.
+    // If the shards of a zTensor file are missing, tensors in the file itself can still be read.
     const file = await open(readFileSync(`${corpus}v2/shards/dense.zt`))
     assert.equal((await file.check()).rule, 'unsupported-shard')
     await assert.rejects(file.get('w'), { rule: 'unsupported-shard' })
-    // Each file is closed once.
+    // The file and each of its sibling files are closed exactly once: by `close`, and when opening fails.
     let closed = 0
     const closing = bytes => ({ ...slow(bytes), close: () => { closed++ } })
     const open2 = await open(closing(index), { name, siblings: path => closing(readFileSync(join(accepted, path))) })
@@ -135,11 +135,11 @@ export const several = async ({ open, check, ZtenError }) => {
       assert.ok(asked.every(({ range, cookie }) => range && !cookie))
       assert.deepEqual([...new Set(asked.map(({ path }) => basename(path)))], two)
       assert.ok(asked.every(headers => headers['x-key'] === '2'))
-      // A query may be a signature for one file, so it is not used for other files.
+      // The query of a URL may be a signature for this file only, so no sibling file is requested.
       asked.length = 0
       await assert.rejects(open(new URL('other/index/accept/two.index.json?key=1', url)), { rule: 'index-file' })
       assert.equal(new Set(asked.map(({ path }) => path)).size, 1)
-      // A name with characters that URLs escape.
+      // The name of the file has characters that URLs escape, which are not escaped in the names of its sibling files.
       const escaped = await open(new URL('a%20b/x%20y-00001-of-00002.gguf', url))
       assert.ok(escaped.list().some(({ components }) => components[0].shard === 'x y-00002-of-00002.gguf'))
       // With `siblings: false`, no other file is requested. An error of a server does not count as a missing file.
@@ -196,7 +196,7 @@ export const several = async ({ open, check, ZtenError }) => {
       const bytes = readFileSync(corpus + file)
       const report = await check(bytes, { tolerate: options.slice(9) })
       assert.deepEqual([report.verdict, report.rule], [verdict, rule], file)
-      // Without the tolerance, the file is rejected by this rule or by another one.
+      // Without the tolerance, the file is rejected, by the tolerated rule or by another one.
       assert.notEqual((await check(bytes)).verdict, 'valid', file)
     }
     assert.ok(new Set(tolerated.map(({ options }) => options)).size >= 2 && tolerated.length > 5, `${tolerated.length}`)

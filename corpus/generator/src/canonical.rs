@@ -5,7 +5,7 @@ use crate::cbor::{Item, fields, map, sort, sorted_map, text, uint, uints};
 use crate::file::File;
 use crate::sha256::sha256;
 
-/// A component and its content.
+/// A component of a file in canonical form, and its content.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     role: String,
@@ -14,32 +14,33 @@ pub(crate) struct Part {
     at: Option<usize>,
 }
 
-/// Returns a component with the storage type `dtype`.
+/// Returns a component with the role `role`, the storage type `dtype` and the content `bytes`.
 pub(crate) fn part(role: &str, dtype: &str, bytes: &[u8]) -> Part {
     let fields = vec![(text("dtype"), text(dtype))];
     Part { role: role.to_owned(), fields, bytes: bytes.to_vec(), at: None }
 }
 
 impl Part {
-    /// Adds a field.
+    /// Adds the field `key` to the map of the component.
     pub(crate) fn field(mut self, key: &str, value: Item) -> Self {
         self.fields.push((text(key), value));
         self
     }
 
-    /// Sets the logical type.
+    /// Sets the logical type of the component.
     pub(crate) fn of_type(self, name: &str) -> Self {
         self.field("type", text(name))
     }
 
-    /// Sets the offset. Without this call, the component begins where the previous one ends.
+    /// Sets the offset of the component in the file. Without this call, the component begins at the next multiple of
+    /// 64 after the previous one.
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.at = Some(offset);
         self
     }
 }
 
-/// An object and its content.
+/// An object of a file in canonical form, and its components.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensor {
     name: String,
@@ -53,18 +54,18 @@ pub(crate) fn tensor(name: &str, shape: &[u64], format: &str, parts: Vec<Part>) 
     Tensor { name: name.to_owned(), fields, parts }
 }
 
-/// A dense object.
+/// Returns a dense object named `name` whose only component has the content `bytes`.
 pub(crate) fn dense(name: &str, shape: &[u64], dtype: &str, bytes: &[u8]) -> Tensor {
     tensor(name, shape, "dense", vec![part("data", dtype, bytes)])
 }
 
-/// An object of an unknown format and without components.
+/// Returns an object named `name` of an unknown format and without components.
 pub(crate) fn bare(name: &str) -> Tensor {
     tensor(name, &[], "x", Vec::new())
 }
 
 impl Tensor {
-    /// Sets the attributes.
+    /// Sets the attributes of the object.
     pub(crate) fn attributes(mut self, attributes: Item) -> Self {
         self.fields.push((text("attributes"), attributes));
         self
@@ -77,7 +78,7 @@ impl Tensor {
     }
 }
 
-/// Returns a canonical file.
+/// Returns the canonical file of `tensors` and of the attributes of the file, if there are any.
 pub(crate) fn canonical(attributes: Option<Item>, mut tensors: Vec<Tensor>) -> File {
     tensors.sort_by_key(|tensor| text(&tensor.name).encode().bytes);
     for tensor in &mut tensors {
@@ -86,8 +87,8 @@ pub(crate) fn canonical(attributes: Option<Item>, mut tensors: Vec<Tensor>) -> F
     in_order(attributes, tensors)
 }
 
-/// Returns a file that is canonical except for the order of its objects and components: the manifest and the data have the given
-/// order.
+/// Returns a file that is canonical, except that the objects and components have the order in which they are given,
+/// both in the manifest and in the data.
 pub(crate) fn in_order(attributes: Option<Item>, tensors: Vec<Tensor>) -> File {
     let (mut blobs, mut cursor, mut end) = (Vec::new(), 64, 64);
     let mut objects = Vec::new();
@@ -115,7 +116,7 @@ pub(crate) fn in_order(attributes: Option<Item>, tensors: Vec<Tensor>) -> File {
     file.start(end)
 }
 
-/// One dense object `w`: `f32`, `[2, 2]`.
+/// Returns a canonical file with one dense object `w` of `f32` and shape `[2, 2]`.
 pub(crate) fn one() -> File {
     canonical(None, vec![dense("w", &[2, 2], "f32", &DATA)])
 }
@@ -126,12 +127,13 @@ pub(crate) fn attribute() -> File {
     canonical(Some(x()), vec![dense("w", &[2, 2], "f32", &DATA).attributes(x())])
 }
 
-/// Two dense vectors: `v` of three bytes at 64, `w` of four floats at 128.
+/// Returns two dense vectors for a canonical file: `v` of three bytes at offset 64, and `w` of four floats at offset
+/// 128.
 pub(crate) fn two() -> Vec<Tensor> {
     vec![dense("v", &[3], "u8", &DATA[13..]), dense("w", &[4], "f32", &DATA)]
 }
 
-/// The parts of a `sparse_csr` object of shape `[2, 3]`, in the order of the manifest.
+/// Returns the parts of a `sparse_csr` object of shape `[2, 3]`, in the order of the manifest.
 pub(crate) fn csr_parts() -> Vec<Part> {
     vec![
         part("indptr", "u64", &words(&[0, 2, 3])),

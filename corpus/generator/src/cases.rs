@@ -1,4 +1,4 @@
-//! All cases, by theme.
+//! All cases of the corpus for zTensor files, in one module for each theme.
 
 mod accepted;
 mod blocks;
@@ -36,7 +36,7 @@ mod values;
 
 use crate::table::Table;
 
-/// Adds every case.
+/// Adds every case of all themes to `table`.
 pub(crate) fn all(table: &mut Table) {
     accepted::cases(table);
     unsupported::cases(table);

@@ -51,10 +51,10 @@ pub struct Mark {
     pub path: Vec<Step>,
 }
 
-/// The output of the encoder.
+/// The result of encoding an [`Item`].
 #[derive(Debug, Default)]
 pub struct Encoded {
-    /// The bytes.
+    /// The encoded bytes.
     pub bytes: Vec<u8>,
     /// The mark, if the tree has one.
     pub mark: Option<Mark>,
@@ -95,26 +95,26 @@ pub fn push_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A head in its shortest form.
+/// Returns a head in its shortest form.
 pub fn head(major: u8, value: u64) -> Vec<u8> {
     let mut out = Vec::new();
     push_head(&mut out, major, value);
     out
 }
 
-/// A head whose value takes eight bytes, needed or not.
+/// Returns a head whose value takes eight bytes, needed or not.
 pub fn wide_head(major: u8, value: u64) -> Vec<u8> {
     let mut out = Vec::new();
     push_head_of(&mut out, 4, major, value);
     out
 }
 
-/// Bytes as they are.
+/// Returns an item that is encoded as exactly these bytes.
 pub fn raw(bytes: &[u8]) -> Item {
     Item::Raw(bytes.to_vec())
 }
 
-/// An unsigned integer.
+/// Returns an unsigned integer as a CBOR item.
 pub fn uint(value: u64) -> Item {
     Item::Raw(head(0, value))
 }
@@ -124,22 +124,22 @@ pub fn text_of(bytes: &[u8]) -> Item {
     Item::Raw([&head(3, bytes.len() as u64), bytes].concat())
 }
 
-/// A text string.
+/// Returns a text string as a CBOR item.
 pub fn text(value: &str) -> Item {
     text_of(value.as_bytes())
 }
 
-/// A text string whose length takes eight bytes.
+/// Returns a text string whose length takes eight bytes.
 pub fn wide_text(value: &str) -> Item {
     Item::Raw([&wide_head(3, value.len() as u64), value.as_bytes()].concat())
 }
 
-/// A byte string.
+/// Returns a byte string as a CBOR item.
 pub fn bytes(value: &[u8]) -> Item {
     Item::Raw([&head(2, value.len() as u64), value].concat())
 }
 
-/// A string of indefinite length: `major` is 2 for bytes and 3 for text.
+/// Returns a string of indefinite length: `major` is 2 for bytes and 3 for text.
 pub fn chunked(major: u8, chunks: &[&[u8]]) -> Item {
     let mut out = vec![major << 5 | 31];
     for chunk in chunks {
@@ -150,17 +150,17 @@ pub fn chunked(major: u8, chunks: &[&[u8]]) -> Item {
     Item::Raw(out)
 }
 
-/// An array.
+/// Returns an array of `items`, whose head gives the right count in its shortest encoding.
 pub fn array(items: Vec<Item>) -> Item {
     Item::Array(Head::Shortest, items)
 }
 
-/// An array of unsigned integers.
+/// Returns an array of unsigned integers.
 pub fn uints(values: &[u64]) -> Item {
     array(values.iter().map(|&value| uint(value)).collect())
 }
 
-/// A map.
+/// Returns a map.
 pub fn map(pairs: Vec<(Item, Item)>) -> Item {
     Item::Map(Head::Shortest, pairs)
 }
@@ -170,23 +170,23 @@ pub fn sort(pairs: &mut [(Item, Item)]) {
     pairs.sort_by_key(|(key, _)| key.encode().bytes);
 }
 
-/// A map whose keys are sorted.
+/// Returns a map whose keys are sorted.
 pub fn sorted_map(mut pairs: Vec<(Item, Item)>) -> Item {
     sort(&mut pairs);
     map(pairs)
 }
 
-/// A map with text keys.
+/// Returns a map with text keys in the order in which they are given.
 pub fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
     keyed(pairs)
 }
 
-/// Returns a map with text keys, of any number.
+/// Returns a map with text keys, as [`fields`] does, of any number of pairs.
 pub fn keyed(pairs: impl IntoIterator<Item = (impl AsRef<str>, Item)>) -> Item {
     map(pairs.into_iter().map(|(key, value)| (text(key.as_ref()), value)).collect())
 }
 
-/// An item with a tag before it.
+/// Returns an item with a tag before it.
 pub fn tag(number: u64, item: Item) -> Item {
     Item::Prefixed(head(6, number), Box::new(item))
 }
@@ -201,7 +201,7 @@ pub fn marked_at(skip: usize, item: Item) -> Item {
     Item::Marked(skip, Box::new(item))
 }
 
-/// Returns the item as the last one of the manifest.
+/// Returns the item as the last one of the manifest: nothing after it is encoded.
 pub fn last(item: Item) -> Item {
     Item::Last(Box::new(item))
 }

@@ -1,4 +1,5 @@
-//! Assembles a file from blobs, a manifest and a footer. Cases can override each of these.
+//! Assembles a zTensor file of generation 0.1 or 1.x from blobs, a manifest and a footer, each of which a case can
+//! make invalid.
 
 use crate::cbor::{Head, Item, Mark, marked, sort, text};
 
@@ -9,12 +10,12 @@ pub const MAGIC_V1: &[u8; 8] = b"ZTEN1000";
 /// The first bytes of a version 2 container.
 pub const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 
-/// The value of the size field.
+/// The value of the size field in the footer, which should be the length of the manifest.
 #[derive(Clone, Copy, Debug)]
 enum SizeField {
     /// The length of the manifest.
     Right,
-    /// A number.
+    /// This number.
     Is(u64),
     /// The length of the file minus a number.
     FileMinus(usize),
@@ -23,17 +24,17 @@ enum SizeField {
 /// The location of an expected error that is not marked in the manifest.
 #[derive(Clone, Copy, Debug)]
 enum Spot {
-    /// The size field, outside of every object.
+    /// The size field. The error names no object.
     SizeField,
-    /// The last byte of the manifest, outside of every object.
+    /// The last byte of the manifest. The error names no object.
     LastByte,
     /// The byte of the file with the error (`None` if it has no offset), and the ordinals of object and component.
     Data(Option<usize>, usize, usize),
-    /// A byte between the blobs, outside of every object.
+    /// A byte between the blobs. The error names no object.
     Padding(usize),
 }
 
-/// A file to assemble.
+/// A zTensor file of generation 0.1 or 1.x that is built by changing a valid one.
 #[derive(Clone, Debug)]
 pub struct File {
     header: Vec<u8>,
@@ -51,20 +52,20 @@ pub struct File {
 /// The bytes of a file, and the location of the expected error.
 #[derive(Debug)]
 pub struct Built {
-    /// The bytes.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// The offset in the file.
+    /// The offset in the file at which the error is expected, if the error has one.
     pub offset: Option<usize>,
-    /// The ordinal of the object in the manifest.
+    /// The ordinal in the manifest of the object that the error names, if it names one.
     pub object: Option<usize>,
-    /// The ordinal of the component in its object.
+    /// The ordinal in its object of the component that the error names, if it names one.
     pub component: Option<usize>,
     /// True if the error is found only when content is read.
     pub in_content: bool,
 }
 
-/// Changes of a manifest. Paths are those of `Item::find`. `NAME:ROLE` stands for `objects/NAME/…/ROLE`, and `NAME:` for
-/// `objects/NAME`.
+/// Defines methods that change a manifest. Paths are those of `Item::find`. `NAME:ROLE` is short for
+/// `objects/NAME/…/ROLE`, and `NAME:` for `objects/NAME`.
 macro_rules! edits {
     ($file:ty, $components:literal, $sort:expr) => {
         impl $file {
@@ -130,7 +131,7 @@ pub(crate) use edits;
 edits!(File, "components", |_: &mut Vec<_>| ());
 
 impl File {
-    /// A 1.x file with that manifest.
+    /// Returns a 1.x file with `manifest`, and without blobs.
     pub fn v1(manifest: Item) -> Self {
         Self {
             header: MAGIC_V1.to_vec(),
@@ -146,7 +147,7 @@ impl File {
         }
     }
 
-    /// A 0.1 file with that manifest.
+    /// Returns a 0.1 file with `manifest`, and without blobs.
     pub fn v0(manifest: Item) -> Self {
         Self::v1(manifest).header(MAGIC_V0).footer(b"")
     }
@@ -165,7 +166,7 @@ impl File {
         self
     }
 
-    /// Puts `bytes` at `offset`.
+    /// Adds a blob with the content `bytes` at `offset`.
     pub fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
         self.blobs.push((offset, bytes.to_vec()));
         self
@@ -219,7 +220,8 @@ impl File {
         self
     }
 
-    /// Expects the error at the byte at `offset`, which is data of this component.
+    /// Expects the error at the byte at `offset`, which is data of component number `component` of object number
+    /// `object`.
     pub fn at_data(mut self, offset: usize, object: usize, component: usize) -> Self {
         self.spot = Some(Spot::Data(Some(offset), object, component));
         self
@@ -258,7 +260,7 @@ impl File {
         self
     }
 
-    /// Returns the item at `path` alone.
+    /// Returns the item at `path`, and drops the file.
     pub fn take(mut self, path: &str) -> Item {
         self.manifest.find(&expand(path, "components")).clone()
     }
@@ -348,7 +350,8 @@ fn container_offset(
     }
 }
 
-/// Rules about a blob, which 0.1 validates after its entry has been decoded.
+/// The rules about a blob. A reader of 0.1 checks them after it has decoded the whole entry, so their errors have
+/// another offset.
 const BLOB_RULES: &[&str] = &[
     "blob-alignment",
     "blob-header",
@@ -363,7 +366,7 @@ const BLOB_RULES: &[&str] = &[
 /// Rules about the manifest as a whole. Their errors name no object.
 const WHOLE_RULES: &[&str] = &["canonical-generation", "canonical-cbor", "canonical-manifest"];
 
-/// Returns the object and the component that contain a mark, if `rule` names them.
+/// Returns the ordinals of the object and the component that contain a mark, if errors of `rule` name them.
 fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>) {
     if WHOLE_RULES.contains(&rule) {
         return (None, None);
@@ -375,7 +378,8 @@ fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>)
     place_below(mark, "components")
 }
 
-/// Returns the object that contains a mark, and the entry of its map `components`.
+/// Returns the ordinal of the object that contains a mark, and the ordinal of the entry in its map `components` that
+/// contains it.
 pub(crate) fn place_below(mark: &Mark, components: &str) -> (Option<usize>, Option<usize>) {
     let path = mark.path.as_slice();
     let is = |index: usize, key: &str| {
@@ -385,7 +389,7 @@ pub(crate) fn place_below(mark: &Mark, components: &str) -> (Option<usize>, Opti
     (object, path.get(3).filter(|_| object.is_some() && is(2, components)).map(|step| step.index))
 }
 
-/// Expands the short form of a path. `components` is the key of the map of components.
+/// Expands `NAME:ROLE`, the short form of a path. `components` is the key of the map of components.
 pub(crate) fn expand(path: &str, components: &str) -> String {
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     let full = match first.split_once(':') {

@@ -1,13 +1,14 @@
-//! The files that stored bytes are put into: a compressed dense object in each generation.
+//! Puts bytes that cases of zstd store into files: a compressed dense object in each generation.
 
 use crate::base::{dense_object, entry, v0, v1, zstd_component};
 use crate::cbor::text;
 use crate::file::File;
 use crate::table::Table;
 
-/// The generations. 1.1 and 0.1 do not state the decoded length of a component.
+/// The generations for which such files are made, as the names of files spell them. 1.1 and 0.1 do not state the
+/// decoded length of a component.
 pub(crate) const HOSTS: [&str; 3] = ["v12", "v11", "v01"];
-/// The offset of the stored bytes.
+/// The offset in the file of the stored bytes.
 pub(crate) const START: usize = 64;
 
 /// Returns a file with a vector `w` of `count` bytes, compressed as `stored`.
@@ -33,14 +34,15 @@ fn vector(host: &str, names: [&str; 2], width: u64, stored: &[u8], count: u64) -
     file.blob(START, stored)
 }
 
-/// Accepts `stored`, which decodes to `count` bytes, in every generation.
+/// Adds an accepted file in every generation, whose component stores `stored` and decodes to `count` bytes.
 pub(crate) fn accept(t: &mut Table, case: &str, stored: &[u8], count: u64) {
     for host in HOSTS {
         t.accept(format!("{host}-frame-{case}"), bytes(host, stored, count));
     }
 }
 
-/// Rejects `stored` in every generation, with the error at its byte `at`.
+/// Adds a rejected file in every generation, whose component stores `stored`. The error is expected at byte `at` of
+/// `stored`.
 pub(crate) fn reject(
     t: &mut Table,
     rule: &'static str,
@@ -52,7 +54,7 @@ pub(crate) fn reject(
     reject_with(t, rule, case, (stored, at), (count, neighbor), "-");
 }
 
-/// Rejects `stored` as [`reject`] does, with options that are not the defaults.
+/// Adds rejected files as [`reject`] does, which are rejected with `options`.
 pub(crate) fn reject_with(
     t: &mut Table,
     rule: &'static str,

@@ -1,4 +1,4 @@
-//! `index.json`: all files of the corpus that are for readers, one line a file.
+//! `index.json`, which lists all files of the corpus that readers should be tested with, one file a line.
 //!
 //! Generated files are listed with the facts of their case, and files from elsewhere with the facts that follow from their folder.
 
@@ -39,7 +39,7 @@ const FOLDERS: [(&str, &str); 13] = [
 /// The suffixes of files that describe other files.
 const LISTS: [&str; 5] = ["tsv", "ls", "sha256", "md", "py"];
 
-/// A line of the index. Fields without a value are left out.
+/// A line of `index.json`. Fields without a value are left out.
 #[derive(Serialize)]
 struct Line<'e> {
     file: &'e str,
@@ -74,10 +74,10 @@ struct Line<'e> {
     sentence: String,
 }
 
-/// The results of opening a file, apart from its verdict.
+/// What opening a file shows in addition to whether the file is valid.
 #[derive(Default)]
 struct Opened {
-    /// The ids of the rules of all notes.
+    /// The ids of the rules by which the file has notes.
     notes: Vec<&'static str>,
     /// The names of the tensors whose bytes can be read, but are not interpreted.
     opaque: Vec<String>,
@@ -156,7 +156,7 @@ pub fn all(corpus: &Path) -> io::Result<BTreeMap<String, Entry>> {
     Ok(entries)
 }
 
-/// Returns the files in a folder, without the lists.
+/// Returns the paths of the files in a folder, without lists that describe other files.
 fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let is_list = |path: &Path| {
@@ -167,7 +167,7 @@ fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.is_file() && !is_list(path)).collect())
 }
 
-/// Returns the entry of a file that is not generated.
+/// Returns the entry of a file that is not generated. Its folder and its content tell the facts.
 fn other_format_entry(path: &str, generation: &'static str, bytes: &[u8]) -> Entry {
     let Some(below) = path.strip_prefix("other/") else {
         let sniffed = || crate::generation(path, bytes);
@@ -247,7 +247,7 @@ fn line<'e>(file: &'e str, entry: &'e Entry, opened: Opened) -> Line<'e> {
     }
 }
 
-/// Returns the kind of the source of a rule.
+/// Returns the word of `index.json` for where a rule comes from, such as a specification.
 fn source(source: Source) -> &'static str {
     match source {
         Source::Spec(_) => "specification",

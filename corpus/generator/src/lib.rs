@@ -39,11 +39,11 @@ const LARGEST: usize = 1 << 20;
 pub struct Output {
     /// The path, relative to the corpus.
     pub path: String,
-    /// The content.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// The facts about one file that readers are given.
+/// The facts about one file that its line in `index.json` gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The name of the format, as in `zten check --json`; `other` for a format that zten does not read.
@@ -54,9 +54,9 @@ pub struct Entry {
     pub rule: Option<String>,
     /// The offset at which the error is expected.
     pub offset: Option<usize>,
-    /// The ordinal of the object.
+    /// The ordinal of the object that the error names.
     pub object: Option<usize>,
-    /// The ordinal of the component in its object.
+    /// The ordinal in its object of the component that the error names.
     pub component: Option<usize>,
     /// True if the file opens, and is rejected only when its content is read.
     pub in_content: bool,
@@ -75,8 +75,8 @@ struct Corpus {
     entries: BTreeMap<String, Entry>,
 }
 
-/// Every file of the corpus in order of path, `reject/index.tsv` and `accept/opens-only.tsv` among
-/// them.
+/// Returns every file of the corpus in order of path, including the lists `reject/index.tsv` and
+/// `accept/opens-only.tsv`.
 ///
 /// # Panics
 ///

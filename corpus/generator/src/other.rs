@@ -1,4 +1,4 @@
-//! Tensor files of other formats: the builders, and the cases.
+//! Tensor files of other formats than zTensor: functions that write them, and the cases of the corpus.
 
 mod cases;
 pub mod gguf;
@@ -40,7 +40,7 @@ impl Case {
         self.rule.is_some_and(|rule| is_part(rule, &self.name))
     }
 
-    /// The path, relative to the corpus.
+    /// Returns the path of the file, relative to the corpus.
     pub(crate) fn path(&self) -> String {
         let Self { folder, name, .. } = self;
         match self.rule {

@@ -1,6 +1,6 @@
 //! SHA-256, for the digests of canonical files: FIPS 180-4.
 
-/// The digest of `bytes`, as manifests spell it.
+/// Returns the SHA-256 of `bytes`, as manifests spell it.
 pub fn sha256(bytes: &[u8]) -> String {
     let mut message = bytes.to_vec();
     message.push(0x80);
@@ -17,12 +17,12 @@ pub fn sha256(bytes: &[u8]) -> String {
     state.iter().fold("sha256:".to_owned(), |digest, word| digest + &format!("{word:08x}"))
 }
 
-/// The first 64 primes.
+/// Returns the first 64 primes, from which the constants of SHA-256 are computed.
 fn primes() -> Vec<u128> {
     (2..).filter(|n| (2..*n).all(|divisor| n % divisor != 0)).take(64).collect()
 }
 
-/// The lowest 32 bits of the whole part of a root.
+/// Returns the first 32 bits of the fractional part of the root of the degree `degree` (2 or 3) of `value`.
 fn fraction(value: u128, degree: u32) -> u32 {
     let root = (0..37).rev().fold(0_u128, |root, bit| {
         let larger = root | 1 << bit;

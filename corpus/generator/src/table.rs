@@ -1,4 +1,4 @@
-//! Collects the cases of all themes.
+//! Collects the cases of all themes: files to accept and files to reject.
 
 use crate::file::File;
 use crate::v2::FileV2;
@@ -7,34 +7,36 @@ use crate::v2::FileV2;
 pub(crate) struct Reject {
     /// The only rule that the file breaks.
     pub(crate) rule: &'static str,
-    /// The rest of the file's name.
+    /// The part of the file's name after the rule.
     pub(crate) case: String,
-    /// The file.
+    /// The file to reject.
     pub(crate) file: File,
-    /// The accepted file that it differs from.
+    /// The name of the accepted file that differs least from the file.
     pub(crate) neighbor: String,
     /// The options with which a reader reports this rule; `-` for the defaults.
     pub(crate) options: String,
 }
 
-/// The cases so far.
+/// The cases that have been collected so far.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// Accepted files and their names.
+    /// The names of accepted files before generation 2, and the files.
     pub(crate) accept: Vec<(String, File)>,
-    /// The names of accepted files whose content cannot be read, and the reason.
+    /// The names of accepted files before generation 2 whose content cannot be read, and the unsupported feature
+    /// because of which.
     pub(crate) opens_only: Vec<(String, &'static str)>,
-    /// Files to be rejected.
+    /// The files before generation 2 that a reader must reject.
     pub(crate) reject: Vec<Reject>,
-    /// Accepted files of generation 2, and the error of reading their content, if it cannot be read.
+    /// The names of accepted files of generation 2, the files, and the error of reading their content, if it cannot
+    /// be read.
     pub(crate) accept_v2: Vec<(String, FileV2, Option<&'static str>)>,
-    /// Files of generation 2 to be rejected.
+    /// The files of generation 2 that a reader must reject.
     pub(crate) reject_v2: Vec<RejectV2>,
     /// Files of generation 2 that list shards, together with the shards.
     pub(crate) sharded: Vec<Sharded>,
 }
 
-/// A root and its shards.
+/// A root of generation 2 and its shards.
 pub(crate) struct Sharded {
     pub(crate) name: String,
     pub(crate) root: FileV2,
@@ -65,7 +67,7 @@ pub(crate) struct RejectV2 {
 }
 
 impl Table {
-    /// Adds a valid file.
+    /// Adds a valid file before generation 2.
     pub(crate) fn accept(&mut self, name: impl Into<String>, file: File) {
         self.accept.push((name.into(), file));
     }
@@ -97,7 +99,7 @@ impl Table {
         self.reject_v2.push(RejectV2 { rule, case: case.to_owned(), file, neighbor });
     }
 
-    /// Adds a file that breaks only `rule`, with the name of its accepted neighbor.
+    /// Adds a file before generation 2 that breaks only `rule`, with the name of its accepted neighbor.
     pub(crate) fn reject(
         &mut self,
         rule: &'static str,

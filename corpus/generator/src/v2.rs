@@ -1,4 +1,4 @@
-//! A file of generation 2: its container, and changes that cases make.
+//! Assembles a file of generation 2, each part of which a case can make invalid.
 
 mod samples;
 
@@ -15,19 +15,19 @@ use crate::file::{Built, MAGIC_V2, edits, expand, place_below};
 /// The location of the expected error of a file.
 #[derive(Clone, Copy, Debug)]
 enum Spot {
-    /// The mark in the manifest.
+    /// The place that is marked in the manifest.
     Mark,
-    /// The number of bytes before the end of the file.
+    /// A place this many bytes before the end of the file.
     End(usize),
-    /// A byte of the file.
+    /// The byte at this offset of the file.
     At(usize),
-    /// A byte between blobs. The error is found when content is read.
+    /// The byte at this offset, which is between blobs. The error is found when content is read.
     Padding(usize),
-    /// The byte of the data (`None` if it is not in the file), and the ordinals of object and part.
+    /// A byte of the data: its offset (`None` if it is not in the file), and the ordinals of the object and its part.
     Data(Option<usize>, usize, usize),
 }
 
-/// A file of generation 2 to assemble.
+/// A file of generation 2 that is built by changing a valid one.
 #[derive(Clone, Debug)]
 pub struct FileV2 {
     header: Vec<u8>,
@@ -73,7 +73,7 @@ const WHOLE: &[&str] = &[
 edits!(FileV2, "parts", |pairs: &mut Vec<_>| sort(pairs));
 
 impl FileV2 {
-    /// A file with that manifest, which begins at 8192.
+    /// Returns a file with `manifest`, which begins at offset 8192, and without blobs.
     pub fn new(manifest: Item) -> Self {
         Self {
             header: MAGIC_V2.to_vec(),
@@ -87,7 +87,7 @@ impl FileV2 {
         }
     }
 
-    /// A data shard: blobs, and no manifest.
+    /// Returns a data shard: a file that may have blobs and has no manifest.
     pub fn shard() -> Self {
         let mut file = Self::new(crate::cbor::raw(&[]));
         (file.footer.shard, file.start) = (true, 8);
@@ -100,7 +100,7 @@ impl FileV2 {
         self
     }
 
-    /// Puts `bytes` at `offset`.
+    /// Adds a blob with the content `bytes` at `offset`.
     pub fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
         self.blobs.push((offset, bytes.to_vec()));
         self
@@ -131,7 +131,7 @@ impl FileV2 {
         self
     }
 
-    /// Sets the hash in the footer, and expects the error at the manifest.
+    /// Sets the hash of the manifest in the footer, and expects the error at the manifest.
     pub fn hash(mut self, hash: u64) -> Self {
         (self.footer.hash, self.spot) = (Some(hash), Spot::At(self.start));
         self
@@ -143,7 +143,7 @@ impl FileV2 {
         self
     }
 
-    /// Sets the reserved field.
+    /// Sets the reserved field of the footer.
     pub fn reserved(mut self, reserved: u32) -> Self {
         self.footer.reserved = reserved;
         self
@@ -167,7 +167,7 @@ impl FileV2 {
         self
     }
 
-    /// Expects the error at the byte at `offset`, which is data of this part.
+    /// Expects the error at the byte at `offset`, which is data of part number `part` of object number `object`.
     pub fn at_data(mut self, offset: usize, object: usize, part: usize) -> Self {
         self.spot = Spot::Data(Some(offset), object, part);
         self

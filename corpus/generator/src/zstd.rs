@@ -1,25 +1,25 @@
 //! A small zstd writer that can also write invalid frames: RFC 8878.
 
-/// Frame header descriptor: a content checksum ends the frame.
+/// The bit of the frame header descriptor that says that a content checksum ends the frame.
 pub const CHECKED: u8 = 0x04;
-/// Frame header descriptor: the reserved bit.
+/// The reserved bit of the frame header descriptor.
 pub const RESERVED: u8 = 0x08;
-/// Frame header descriptor: the unused bit.
+/// The unused bit of the frame header descriptor.
 pub const UNUSED: u8 = 0x10;
 /// The first bytes of a frame.
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The descriptor of a window of 1 KiB.
+/// The window descriptor in a frame header for a window of 1 KiB.
 pub const WINDOW_1_KIB: u8 = 0;
-/// The descriptor of a window of 128 KiB.
+/// The window descriptor in a frame header for a window of 128 KiB.
 pub const WINDOW_128_KIB: u8 = 7 << 3;
-/// The descriptor of a window of 256 KiB.
+/// The window descriptor in a frame header for a window of 256 KiB.
 pub const WINDOW_256_KIB: u8 = 8 << 3;
-/// The descriptor of a window of 128 MiB.
+/// The window descriptor in a frame header for a window of 128 MiB.
 pub const WINDOW_128_MIB: u8 = 17 << 3;
-/// The descriptor of a window of 2 GiB.
+/// The window descriptor in a frame header for a window of 2 GiB.
 pub const WINDOW_2_GIB: u8 = 21 << 3;
 
-/// A frame being written.
+/// A zstd frame that is being written.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// The bytes that have been written.
@@ -32,8 +32,9 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Creates a frame. Without a window descriptor it is a single segment. The slices give the widths of the dictionary id and of
-    /// the content size.
+    /// Creates a frame. `window` is its window descriptor; without one, the frame is a single segment. `dictionary`
+    /// and `size` are the bytes of the dictionary id and of the content size, and `flags` further bits of the
+    /// descriptor.
     pub fn new(window: Option<u8>, dictionary: &[u8], size: &[u8], flags: u8) -> Self {
         let size_flag: u8 = match size.len() {
             0 | 1 => 0,
@@ -56,12 +57,12 @@ impl Frame {
         }
     }
 
-    /// A frame with a window and nothing else in its header.
+    /// Creates a frame whose header has a window descriptor and nothing else.
     pub fn windowed(window: u8, flags: u8) -> Self {
         Self::new(Some(window), &[], &[], flags)
     }
 
-    /// A frame of a single segment whose content size takes one byte.
+    /// Creates a frame of a single segment whose content size takes one byte.
     pub fn single(size: u8, flags: u8) -> Self {
         Self::new(None, &[], &[size], flags)
     }
@@ -76,17 +77,17 @@ impl Frame {
         self
     }
 
-    /// A raw block.
+    /// Adds a raw block.
     pub fn raw(self, content: &[u8]) -> Self {
         self.block(0, content.len(), content, content)
     }
 
-    /// A block of one byte that repeats.
+    /// Adds a block of one byte that is repeated `times` times.
     pub fn repeat(self, byte: u8, times: usize) -> Self {
         self.block(1, times, &[byte], &vec![byte; times])
     }
 
-    /// A compressed block.
+    /// Adds a compressed block, which is stored as `stored` and decodes to `content`.
     pub fn compressed(self, stored: &[u8], content: &[u8]) -> Self {
         self.block(2, stored.len(), stored, content)
     }

@@ -1,4 +1,4 @@
-//! Arrays in memory as the file of a model.
+//! A zTensor file whose tensors are arrays in memory, so that arrays can be the old or the new model of a patch.
 
 use std::cell::Cell;
 
@@ -14,7 +14,8 @@ use crate::failure::no_memory;
 ///
 /// [`make`]: crate::make
 pub trait ReadArray: Sync {
-    /// Fills `buffer` with the little-endian bytes of array `number` from `offset` on.
+    /// Fills `buffer` with bytes of the array whose index in the list of arrays is `number`. The bytes are the little-endian elements of
+    /// the array, from the byte `offset` on.
     ///
     /// # Errors
     /// Any error that keeps the source from filling all of `buffer`.
@@ -44,8 +45,9 @@ pub struct ArrayFile<R> {
 /// A range of the bytes of an [`ArrayFile`]. All bytes of the range come from one source.
 #[derive(Debug)]
 struct Piece {
-    /// The offset in the file of the first byte, and of the byte after the last.
+    /// The offset in the file of the first byte of the range.
     start: u64,
+    /// The offset in the file of the byte after the last byte of the range.
     end: u64,
     content: Content,
 }
@@ -59,8 +61,8 @@ enum Content {
 }
 
 impl<R: ReadArray> ArrayFile<R> {
-    /// Opens the file of the arrays `list`, whose elements are read from `arrays` in the order of the list. Needs 4 KiB of memory for
-    /// each array at most.
+    /// Opens the file of the arrays in `list`, which has their names, types and shapes. The elements are read from `arrays`, where the
+    /// arrays have the numbers of their places in the list. Takes at most 4 KiB of memory for each array.
     ///
     /// ```
     /// use zten::formats::write::{Array, DeclaredArrays};
@@ -107,10 +109,10 @@ impl<R: ReadArray> ArrayFile<R> {
 /// Elements that take the place of those of an array while the header is made. Zero is a valid element of every dtype.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A sink that records the layout of the written file. Of the bytes of arrays, the sink notes only the lengths; all other bytes are
-/// kept.
+/// A sink that records the layout of the file that is written to it. It keeps the header and the padding. Of the elements of an array,
+/// it notes only where they are in the file.
 struct Outline<'l> {
-    /// The index of the array that is being written, and the number of its bytes that are still to come.
+    /// The index of the array that is being written, and the number of its bytes that have not been written yet.
     left: &'l Cell<(usize, u64)>,
     pieces: Vec<Piece>,
 }

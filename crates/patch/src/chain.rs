@@ -23,10 +23,11 @@ use crate::model::{Model, encoded};
 use crate::patch::Patch;
 use crate::{Change, Sha256};
 
-/// Patches that are applied to a base, one after another, and the tensors that result. Making the chain reads no content.
+/// Patches that are applied to a base, one after another, and the tensors of the result. Creating the chain reads no elements.
 ///
-/// Each method that writes compares the digest of every component that a patch changes, and at the end the identity of all tensors
-/// of the result. If it fails, what it wrote is not the result, and must not be published.
+/// Each method that writes the result compares the digest of every component that a patch changes, and at the end the identity of all
+/// tensors, with those that the patches declare. If the method fails, the bytes that it wrote are not the result, and must not be
+/// published.
 #[derive(Clone, Debug)]
 pub struct Chain<'c, 'a> {
     pub(crate) base: &'c Model<'a>,
@@ -38,7 +39,8 @@ pub struct Chain<'c, 'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct ResultTensor<'a> {
     pub(crate) name: &'a str,
-    /// The tensor that supplies the bytes. It is a tensor of the base, or a tensor that patch number `origin` holds whole.
+    /// The tensor that supplies the bytes to which `deltas` are applied. It is a tensor of the base, or, if `origin` is a number, a tensor
+    /// that the patch with this index stores whole.
     pub(crate) tensor: Tensor<'a>,
     pub(crate) origin: Option<usize>,
     /// The changes of the components of the tensor, in the order in which they are applied.
@@ -53,12 +55,12 @@ pub(crate) struct Delta {
 }
 
 impl<'c, 'a> Chain<'c, 'a> {
-    /// Prepares to apply `patches` to `base`, the first patch first.
+    /// Prepares to apply `patches` to `base`, in their order: each patch applies to the result of the patch before it.
     ///
     /// # Errors
     /// `patch-base` if a patch does not follow the patch before it, or does not fit the tensors that it is applied to: a tensor is
-    /// missing or has another type or shape, a new name is in use already, or the order in a patch is that of more or fewer tensors.
-    /// `patch-record` if this order does not list each tensor once.
+    /// missing or has another type or shape, a new name is in use already, or the patch gives the order of more or fewer tensors.
+    /// `patch-record` if that order does not have each tensor once. [`OutOfMemory`](zten::error::OutOfMemory).
     pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, PatchFailure> {
         let mut plan = Plan::new(base).map_err(PatchFailure::Old)?;
         let mut result = None;
@@ -77,7 +79,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         Ok(Self { base, patches, slots })
     }
 
-    /// Returns the attributes of the result.
+    /// Returns the attributes that the file of the result has: those of the last patch that changes them, or else those of the base.
     pub fn attributes(&self) -> Attributes<'_> {
         let last = self.patches.iter().rev().find_map(|patch| patch.attributes.as_ref());
         last.map_or_else(|| self.base.attributes.clone(), Encoded::entries)
@@ -93,7 +95,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         self.slots.is_empty()
     }
 
-    /// Returns the identity of the result, as the last patch declares it, or `None` without patches.
+    /// Returns the identity of the tensors of the result, as the last patch declares it, or `None` if the chain has no patches.
     pub fn result(&self) -> Option<Sha256> {
         self.patches.last().map(|patch| patch.record.result)
     }
@@ -177,7 +179,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         writer.finish().map_err(PatchFailure::of_writing)
     }
 
-    /// Returns whether the result differs from the base in nothing but elements: the names, types, shapes and attributes stay.
+    /// Returns whether the patches change elements only, so that the result has the names, types, shapes and attributes of the base.
     pub fn keeps_header(&self) -> bool {
         let stays =
             |slot: &ResultTensor<'_>| slot.origin.is_none() && slot.name == slot.tensor.name();
@@ -186,7 +188,8 @@ impl<'c, 'a> Chain<'c, 'a> {
             && self.patches.iter().all(|patch| patch.attributes.is_none())
     }
 
-    /// Returns the tensors of the result that have the same content as in the base.
+    /// Returns the tensors of the base that the patches neither change, remove nor replace. A renamed tensor is one of them, under its
+    /// name in the base.
     pub fn unchanged(&self) -> impl Iterator<Item = Tensor<'a>> + '_ {
         let is_unchanged =
             |slot: &&ResultTensor<'_>| slot.origin.is_none() && slot.deltas.is_empty();
@@ -195,11 +198,11 @@ impl<'c, 'a> Chain<'c, 'a> {
 
     /// Turns a partial copy of the base's file into the result. Before the call, the caller has copied the header and all
     /// [unchanged](Self::unchanged) tensors, each to the offset that it has in the base. This function computes the changed tensors, and
-    /// calls `write` with pieces of their bytes and the offset in the file at which each piece belongs. It reads the unchanged tensors
-    /// from `copy`, the file that the caller writes, so that a copy with a wrong byte is an error.
+    /// calls `write` with pieces of their bytes, each with the offset in the file at which the piece belongs. It reads the unchanged
+    /// tensors from `copy`, the file that the caller writes, so that a copy with a wrong byte is an error.
     ///
-    /// The function can be used if the result [keeps the header](Self::keeps_header), and the base is a safetensors file, which stores
-    /// each tensor uncompressed at one offset.
+    /// The caller must have checked that the result [keeps the header](Self::keeps_header), and that the base is a safetensors file,
+    /// which stores each tensor uncompressed at one offset.
     ///
     /// # Errors
     /// The errors of [`write`](Self::write).
@@ -232,7 +235,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         producer.finish()
     }
 
-    /// Computes the result without writing it.
+    /// Computes the result, and checks its digests as a method that writes does, but writes nothing.
     ///
     /// # Errors
     /// The errors of [`write`](Self::write) except those of the output.
@@ -246,13 +249,14 @@ impl<'c, 'a> Chain<'c, 'a> {
         producer.finish()
     }
 
-    /// Returns a verifier of the base and of each patch.
+    /// Returns the verifier of the base, followed by the verifier of each patch. Each one checks the tensors of its file as they are read.
     pub(crate) fn verifiers(&self) -> Vec<Verifier> {
         let patches = self.patches.iter().map(|patch| patch.model.verifier.clone());
         [self.base.verifier.clone()].into_iter().chain(patches).collect()
     }
 
-    /// Passes the bytes of tensor `number` of the result to `take`.
+    /// Computes tensor `number` of the result, and passes its bytes to `take` in pieces. `producer` applies the changes, and `verifiers`,
+    /// which [`verifiers`](Self::verifiers) returned, check the bytes that are read.
     pub(crate) fn read(
         &self,
         number: usize,
@@ -291,7 +295,7 @@ impl ResultTensor<'_> {
     }
 }
 
-/// The tensors of a model to which patches are applied.
+/// The list of tensors to which the patches of a chain are applied, one patch after another. No elements are read.
 struct Plan<'a> {
     /// The tensors of the model to which the patches so far lead, in the order of that model. While a patch is applied, a tensor that it
     /// removes becomes `None`, so that the indices of the other tensors stay as they are.
@@ -345,7 +349,7 @@ impl<'a> Plan<'a> {
         self.order(patch).map_err(|error| PatchFailure::Patch(number, error))
     }
 
-    /// Removes and renames tensors.
+    /// Removes the tensors that `patch` removes, and gives the tensors that it renames their new names.
     fn rename(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
         for name in patch.removed() {
             let at = self.names.remove(name).ok_or_else(|| missing(name, "removes"))?;
@@ -375,7 +379,8 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Puts the tensors into the order that the patch gives, which has as many positions as there are tensors.
+    /// Puts the tensors into the order that `patch` gives, if it gives one. The caller has checked that this order has as many positions
+    /// as there are tensors.
     fn order(&mut self, patch: &Patch<'a>) -> Result<(), Error> {
         let Some(order) = &patch.record.order else { return Ok(()) };
         let wrong =
@@ -392,8 +397,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Converts an `error` of applying patch `number` into a failure. The first patch is applied to the base itself, so its failure is
-/// about the base.
+/// Converts an `error` of applying patch `number`, counted from 0, into a failure. If the first patch does not fit, the failure is about
+/// the base (the old model), because the user may have named the wrong file. A later patch does not fit the patch before it.
 fn failure(number: usize, error: Error) -> PatchFailure {
     if number == 0 { PatchFailure::Old(error) } else { PatchFailure::Patch(number, error) }
 }
@@ -403,7 +408,8 @@ fn missing(name: &str, changes: &str) -> Error {
     broken(&PATCH_BASE, format!("the model has no tensor {quoted}, which the patch {changes}"))
 }
 
-/// Checks that the component of the tensor `slot` that `change` changes has the type and the shape that it had when the patch was made.
+/// Checks that the tensor `slot` has the component that `change` changes, with the type and the shape that the component had when the
+/// patch was made.
 fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let Some(component) = slot.tensor.component(change.role) else {
         let role = zten::escape::quoted(change.role);
@@ -419,7 +425,7 @@ fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The result as a source of arrays for the writers of other formats than zTensor.
+/// The tensors of the result as a source of arrays, from which the writers of other formats than zTensor read.
 struct Arrays<'s, 'c, 'a> {
     chain: &'s Chain<'c, 'a>,
     producer: Producer<'s, 'a>,
@@ -466,7 +472,7 @@ impl ArraySource for Arrays<'_, '_, '_> {
     }
 }
 
-/// Returns the error of a result whose identity is not the one that the patch gives.
+/// Returns the error that the tensors of a result have the identity `found`, but the patch declares the identity `expected`.
 pub(crate) fn other_result(expected: &Sha256, found: &Sha256) -> Error {
     let (expected, found) = (hex(expected), hex(found));
     let sentence = format!("the result has the identity {found}, but the patch gives {expected}");

@@ -1,4 +1,4 @@
-//! The bytes of a result: those of the base, with the changes of each patch.
+//! Computes the bytes of the result of a chain of patches: reads the bytes of the base, and applies the changes of each patch.
 
 use sha2::{Digest as _, Sha256 as Hasher};
 use zten::formats::write::Inexpressible;
@@ -22,7 +22,7 @@ use crate::{Change, Sha256};
 pub(crate) enum Stopped<E> {
     /// The function that takes the bytes failed.
     Taker(E),
-    /// A file is not valid, or cannot be read.
+    /// The base or a patch is not valid, cannot be read, or leads to a result that cannot be written.
     Failed(PatchFailure),
 }
 
@@ -41,10 +41,10 @@ pub(crate) struct Producer<'c, 'a> {
     decoder: Decoder,
     /// The component whose bytes are being processed; `None` between two components.
     current: Option<Current>,
-    /// The bytes so far of a frame of the component, until the frame is complete and its changes can be applied.
+    /// The bytes of the frame of the component that is being collected. The changes are applied when the frame is complete.
     frame: Vec<u8>,
     /// The length in bytes and the SHA-256 of each component of the result, by the number of its tensor and the ordinal of the
-    /// component. `None` for a component that has not ended.
+    /// component in the tensor. `None` for a component whose bytes have not all been processed.
     sums: Vec<Vec<Option<(u64, Sha256)>>>,
 }
 
@@ -77,8 +77,9 @@ impl<'c, 'a> Producer<'c, 'a> {
         }
     }
 
-    /// Processes `chunk`, the next bytes of `component` of tensor `slot`: applies the changes of the patches, and passes the bytes
-    /// of the result to `take`. A `chunk` of `None` ends the component.
+    /// Processes `chunk`, the next bytes of a `component` of the tensor with the index `slot`: applies the changes of all patches, and
+    /// passes the bytes of the result to `take`. The bytes of an incomplete frame are passed later. A `chunk` of `None` ends the
+    /// component.
     pub(crate) fn chunk<E>(
         &mut self,
         slot: usize,
@@ -126,7 +127,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         self.end_component(take)?;
         let Some(tensor) = self.slots.get(slot).map(|slot| slot.tensor) else { return Ok(()) };
         for (ordinal, component) in tensor.components().enumerate() {
-            // No bytes have come of a component that has none.
+            // `chunk` is never called for a component without bytes, so its digest is computed here.
             if self.sum(slot, ordinal).is_none() {
                 self.begin(slot, ordinal, &component)?;
                 self.end_component(take)?;
@@ -139,7 +140,7 @@ impl<'c, 'a> Producer<'c, 'a> {
         *self.sums.get(slot)?.get(ordinal)?
     }
 
-    /// Begins a component, and finds its changes.
+    /// Begins `component`, the component with this `ordinal` of tensor `slot`, and finds the changes of all patches to it.
     fn begin(
         &mut self,
         slot: usize,
@@ -229,7 +230,10 @@ impl<'c, 'a> Producer<'c, 'a> {
         Ok(())
     }
 
-    /// Compares the identity of the whole result with the one that the last patch gives. All tensors must have ended.
+    /// Compares the identity of all tensors of the result with the one that the last patch declares. The caller has read all tensors.
+    ///
+    /// # Errors
+    /// `patch-base` if the base is not the one that the patch was made of, and `patch-result` otherwise.
     pub(crate) fn finish(self) -> Result<(), PatchFailure> {
         let Some((number, patch)) = self.patches.iter().enumerate().next_back() else {
             return Ok(());
@@ -244,34 +248,34 @@ impl<'c, 'a> Producer<'c, 'a> {
         if found == patch.record.result {
             return Ok(());
         }
-        // Each changed component has the digest that the patch gives. So another tensor of the base is not the one that the patch was
-        // made of, or a whole tensor of the patch is damaged.
+        // The digests of the changed components were right. So the fault is in a tensor that no patch changes: the base has another
+        // content than the patch was made of, or a patch stores a damaged tensor.
         check_base(self.base, self.patches)?;
         Err(PatchFailure::Patch(number, other_result(&patch.record.result, &found)))
     }
 }
 
-/// Returns the failure of the tensor `name`, which has bools other than 0 and 1. No file that is written can hold them, and with
-/// other bools a result would not have the identity that the patch gives.
+/// Returns the failure that the tensor `name` has bools with other bytes than 0 and 1. zten writes no file with such bools, and if it wrote
+/// 1 for each of them, the result would not have the identity that the patch declares.
 pub(crate) fn other_bools(name: &str) -> PatchFailure {
     let sentence = "it has bools other than 0 and 1, which only files of 0.1 can have";
     PatchFailure::Inexpressible(Inexpressible::tensor(name, sentence))
 }
 
-/// Returns whether bools have other values than 0 and 1.
+/// Returns whether a byte of `bools`, the elements of a tensor of bools, is neither 0 nor 1.
 pub(crate) fn has_other_bools(bools: &[u8]) -> bool {
     bools.iter().any(|byte| *byte > 1)
 }
 
-/// Returns the change of a component that `delta` names.
+/// Returns the change that `delta` names by the indices of a patch and of a change in it.
 fn change<'p>(patches: &'p [Patch<'_>], delta: Delta) -> Option<&'p Change<'p>> {
     patches.get(delta.patch)?.record.changed.get(delta.change)
 }
 
-/// Returns the failure of a component of `slot` to which `changes` could not be applied. `delta` is the change that failed, and
-/// `error` is the error of its patch, which is the failure only if the base is the one that the first patch was made of. The
-/// elements of another base also lead to errors in a valid patch: bools become neither 0 nor 1, and a sparse tensor with another
-/// number of values needs more or fewer frames.
+/// Returns the failure of applying `changes` to a component of the tensor `slot`: of the patch whose change `delta` failed with `error`,
+/// or of the base. Reads the component of the base again to find out which. If its digest is not the one that the first patch was made
+/// of, the base is at fault, because the elements of another base lead to errors in a valid patch, too: bools become neither 0 nor 1,
+/// and a sparse tensor with another number of values needs more or fewer frames.
 fn blamed(
     patches: &[Patch<'_>],
     slot: &ResultTensor<'_>,

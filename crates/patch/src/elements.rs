@@ -1,8 +1,8 @@
-//! Elements as numbers, and the differences between them.
+//! The difference between an old and a new element as a number that is small if the elements are close.
 //!
-//! The elements of a component are its storage elements: numbers of 1, 2, 4 or 8 bytes. A float is mapped to an integer that grows
-//! with the float, so that the difference of two floats counts the floats between them: units in the last place. Differences wrap
-//! around, so every pair of elements has one.
+//! The elements of a component are numbers of 1, 2, 4 or 8 bytes, as they are stored. A float is mapped to an integer that grows with
+//! the float, so that the difference of two floats is the number of steps from one float to the next: units in the last place.
+//! Differences wrap around, so every pair of elements has a difference.
 
 use zten::element::StorageType;
 use zten::{Component, DType};
@@ -17,8 +17,8 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Returns the form of the elements of `component`. If elements share bytes or are grouped in blocks, each byte counts as one
-    /// element.
+    /// Returns the width of the elements of `component`, and whether they are floats. If elements share bytes or are grouped in blocks,
+    /// each byte counts as one element.
     pub(crate) fn of(component: &Component<'_>) -> Self {
         let dtype = component.dtype();
         let bytes_of_floats = matches!(
@@ -37,7 +37,7 @@ impl Elements {
         Self { width, floats }
     }
 
-    /// Returns the largest value that `width` bytes hold.
+    /// Returns the largest unsigned number that `self.width` bytes can hold, in which all bits of an element are 1.
     fn mask(self) -> u64 {
         u64::MAX >> 64_u32.saturating_sub(u32::from(self.width).saturating_mul(8)).min(63)
     }
@@ -67,8 +67,8 @@ impl Elements {
         }
     }
 
-    /// Returns the number that stands for the difference of `new` from `old`, which are not equal: 0 for 1 less, 1 for 1 more, 2 for
-    /// 2 less, and so on.
+    /// Returns the number by which a patch encodes the change from the element `old` to the element `new`, which are not equal: 0 if the
+    /// rank of `new` is lower by 1, 1 if it is higher by 1, 2 if it is lower by 2, and so on.
     #[inline]
     pub(crate) fn difference(self, old: u64, new: u64) -> u64 {
         let shift = 64_u32.saturating_sub(u32::from(self.width).saturating_mul(8));
@@ -103,7 +103,7 @@ pub(crate) fn number<const W: usize>(bytes: [u8; W]) -> u64 {
     u64::from_le_bytes(all)
 }
 
-/// Writes the low bytes of `number` to `bytes`, little-endian.
+/// Fills `bytes` with the lowest bytes of `number`, in little-endian order. Higher bytes of `number` are dropped.
 #[inline]
 pub(crate) fn write_number(number: u64, bytes: &mut [u8]) {
     for (to, from) in bytes.iter_mut().zip(number.to_le_bytes()) {

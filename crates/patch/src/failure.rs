@@ -14,7 +14,7 @@ pub enum PatchFailure {
     Old(Error),
     /// The new model, to which the patch leads, cannot be read or is not valid.
     New(Error),
-    /// The patch of this number, counted from 0, cannot be read, is not valid, or does not follow the patch before it.
+    /// The patch with this index, counted from 0, cannot be read, is not valid, or does not follow the patch before it.
     Patch(usize, Error),
     /// The output cannot be written.
     Output(io::Error),
@@ -23,7 +23,8 @@ pub enum PatchFailure {
 }
 
 impl PatchFailure {
-    /// Returns the error of writing a file, or of a file whose format cannot hold a tensor.
+    /// Converts `error`, an error of a writer of zTensor files: into [`Output`](Self::Output) if writing failed or memory ran out, and
+    /// otherwise into [`Inexpressible`](Self::Inexpressible), because the format cannot hold a tensor or attribute.
     pub(crate) fn of_writing(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Write | ErrorKind::NotDurable | ErrorKind::OutOfMemory => {
@@ -42,7 +43,7 @@ impl PatchFailure {
         }
     }
 
-    /// Returns the error of the input file at fault: a model or a patch. `None` if the output is at fault.
+    /// Returns the error of the model or patch at fault. Returns `None` if the output is at fault.
     pub fn error(&self) -> Option<&Error> {
         match self {
             Self::Old(error) | Self::New(error) | Self::Patch(_, error) => Some(error),
@@ -85,7 +86,7 @@ pub(crate) fn broken_in(name: &str, row: &'static Row, sentence: impl Into<Strin
     broken(row, sentence).about(Some(name.to_owned()), None)
 }
 
-/// Returns the error of an invariant that does not hold: this package has a defect, or bytes changed while they were read.
+/// Returns the error that this package has a defect, or that a file changed while it was read: an invariant does not hold.
 pub(crate) fn internal() -> Error {
     let sentence = "an invariant of patches does not hold: zten has a defect, or the file changed while it was read";
     Error::of_format(ErrorKind::Internal, sentence.to_owned(), None)

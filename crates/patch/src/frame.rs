@@ -1,4 +1,5 @@
-//! Frames: the changes of 65,536 elements of a component, or of fewer at its end.
+//! Encoding and decoding of frames. A frame has the changes of 65,536 elements of a component. The last frame of a component has the
+//! changes of the elements that are left.
 
 use zten::Error;
 use zten::num::u64_from_usize;
@@ -16,15 +17,15 @@ pub(crate) const FRAME: usize = 1 << 16;
 const UNCHANGED: u8 = 0;
 /// The form byte of a frame that is stored whole, as the new values of all elements.
 const WHOLE: u8 = 255;
-/// The byte of a gap that stands for 255 elements, and says that the gap goes on in the next byte.
+/// A byte of a gap that adds 255 unchanged elements to the gap, and says that the gap continues in the next byte.
 const MORE: u8 = 255;
-/// The number of bytes [`MORE`] in a gap after which the rest of the gap is a number of two bytes.
+/// The number of bytes [`MORE`] in a gap after which the rest of the gap follows as a little-endian number of two bytes.
 const MOST: u8 = 3;
-/// A frame in which at most one of this many elements changed is stored as changes, without an estimate of which form is shorter.
-/// Storing the whole elements would take more bytes, unless they are nearly constant.
+/// The divisor for frames with few changes. A frame in which at most a quarter of the elements changed is stored as changes, without an
+/// estimate of which form is shorter: whole elements would take more bytes, unless they are nearly constant.
 const FEW: usize = 4;
 
-/// Buffers to encode frames with, which are used again for each frame.
+/// An encoder of frames. Its buffers are used again for each frame.
 #[derive(Default)]
 pub(crate) struct Encoder {
     gaps: Vec<u8>,
@@ -32,8 +33,8 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Appends the frame that changes the bytes `old` into `new`, which differ and have the same length, to the streams `out`. Returns
-    /// the number of changed elements, or 0 if the frame is stored whole.
+    /// Appends the frame that changes the elements with the bytes `old` into those with the bytes `new` to the streams `out`. `old` and
+    /// `new` differ and have the same length. Returns the number of changed elements, or 0 if the frame is stored whole.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -99,7 +100,7 @@ impl Encoder {
         }
     }
 
-    /// Estimates the compressed length of the gaps and differences in bits.
+    /// Estimates the length in bits of the gaps and of the differences, each in `planes` bytes, after compression.
     fn sparse_cost(&self, planes: u8) -> f64 {
         let differences =
             (0..planes).map(|byte| entropy(self.differences.iter().map(|own| byte_of(*own, byte))));
@@ -107,7 +108,7 @@ impl Encoder {
     }
 }
 
-/// Estimates the compressed length in bits of the whole elements `new`.
+/// Estimates the length in bits of all elements of a frame, whose new bytes are `new`, after compression.
 fn whole_cost(elements: Elements, new: &[u8]) -> f64 {
     let width = elements.width.into();
     let plane = |byte: u8| entropy(new.iter().skip(byte.into()).step_by(width).copied());
@@ -128,12 +129,12 @@ fn entropy(bytes: impl Iterator<Item = u8>) -> f64 {
     counts.into_iter().filter(|count| *count > 0).map(bits).sum()
 }
 
-/// Returns byte `byte` of `number`, counted from the lowest.
+/// Returns one byte of `number`. `byte` is the index of this byte, and the least significant byte has the index 0.
 fn byte_of(number: u64, byte: u8) -> u8 {
     number.to_le_bytes().get(usize::from(byte)).copied().unwrap_or(0)
 }
 
-/// Returns the number of bytes that hold `largest`: at least 1.
+/// Returns the smallest number of bytes in which the number `largest` can be written: 1 to 8.
 fn bytes_of(largest: u64) -> u8 {
     let bits = 64_u32.saturating_sub(largest.leading_zeros()).max(1);
     u8::try_from(bits.div_ceil(8)).unwrap_or(8)
@@ -181,7 +182,7 @@ impl Cursor {
     }
 }
 
-/// Buffers to decode frames with, which are used again for each frame.
+/// A decoder of frames. Its buffers are used again for each frame.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     gaps: Vec<u8>,
@@ -190,8 +191,8 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads the next frame at `cursor`, and changes the elements in `bytes` as the frame says. Returns whether the frame changes
-    /// any element. After an error, the elements may have any value.
+    /// Reads the frame at `cursor` from `streams`, and changes the elements in `bytes` as the frame says. Moves `cursor` to the next frame.
+    /// Returns whether the frame changes elements, or stores them whole. After an error, the elements in `bytes` may have any value.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,
@@ -240,7 +241,7 @@ impl Decoder {
         }
     }
 
-    /// Reads the next `length` bytes of `stream` into `self.plane`.
+    /// Reads `length` bytes of `stream` at `cursor` into `self.plane`, and moves `cursor` behind them.
     fn plane(
         &mut self,
         streams: &mut StreamReader<'_, '_>,
@@ -252,7 +253,8 @@ impl Decoder {
         read(streams, cursor, stream, &mut self.plane)
     }
 
-    /// Reads the differences and gaps of a frame in which `changed` elements change, each difference in `planes` bytes.
+    /// Reads the differences and gaps of a frame into `self`. `changed` is the number of changed elements of the frame, and `planes` is
+    /// the number of bytes of each difference.
     fn sparse(
         &mut self,
         planes: u8,
@@ -293,7 +295,8 @@ impl Decoder {
     }
 }
 
-/// Decodes and returns the next gap of a frame: the number of unchanged elements before the next changed one.
+/// Decodes the next gap of a frame from the bytes `gaps`, and returns it: the number of unchanged elements before the next changed one.
+/// Returns `None` if the bytes end within the gap.
 fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
     let mut gap = 0_usize;
     for _ in 0..MOST {
@@ -307,7 +310,8 @@ fn pop_gap<'g>(gaps: &mut impl Iterator<Item = &'g u8>) -> Option<usize> {
     Some(gap.saturating_add(rest.into()))
 }
 
-/// Reads the bytes of `count` gaps into `gaps`. Only the bytes themselves tell where each gap ends.
+/// Reads the bytes of the next `count` gaps at `cursor` into `gaps`. The number of bytes is not stored, so the function counts the gaps
+/// while it reads: each byte tells whether its gap continues.
 fn read_gaps(
     streams: &mut StreamReader<'_, '_>,
     cursor: &mut Cursor,
@@ -342,7 +346,7 @@ fn read_gaps(
     Ok(())
 }
 
-/// Fills `out` with the next bytes of `stream`.
+/// Fills `out` with the bytes of `stream` at `cursor`, and moves `cursor` behind them. Fails if the component has fewer bytes left.
 fn read(
     streams: &mut StreamReader<'_, '_>,
     cursor: &mut Cursor,
@@ -361,8 +365,8 @@ fn read(
     Ok(())
 }
 
-/// Returns bytes of `stream` from the cursor on: at least one byte, and no bytes that belong to the next component. Fails if the
-/// component has no bytes left.
+/// Returns bytes of `stream` from `cursor` on: at least one byte, and no bytes that belong to the next component. Does not move `cursor`.
+/// Fails if the component has no bytes left in this stream.
 fn next_bytes<'s>(
     streams: &'s mut StreamReader<'_, '_>,
     cursor: &Cursor,
@@ -379,14 +383,14 @@ fn next_bytes<'s>(
     Ok(own)
 }
 
-/// Moves the cursor `length` bytes on in `stream`.
+/// Moves the position of `cursor` in `stream` forward by `length` bytes.
 fn advance(cursor: &mut Cursor, stream: Stream, length: usize) {
     if let Some(next) = cursor.next.get_mut(stream.ordinal()) {
         *next = next.saturating_add(u64_from_usize(length));
     }
 }
 
-/// Gives `buffer` the length `length`, in bytes. Its content is arbitrary, and the caller overwrites it.
+/// Sets the length of `buffer` to `length` bytes. The bytes have any values, because the caller overwrites them.
 pub(crate) fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     let more = length.saturating_sub(buffer.len());
     buffer.try_reserve(more).map_err(|_| no_memory())?;

@@ -5,7 +5,8 @@ use zten_report::digests::{DigestLine, kind};
 
 use crate::Sha256;
 
-/// Returns the entry of `component` of `tensor`, which is called `name`, in the list of digests.
+/// Returns the entry of `component` in a list of digests. `name` is the name of its tensor, which a patch may have changed, and
+/// `(bytes, sha256)` are the decoded length of the component in bytes and the digest of these bytes.
 pub(crate) fn entry<'a>(
     name: &'a str,
     component: &Component<'a>,
@@ -21,7 +22,8 @@ pub(crate) fn entry<'a>(
     }
 }
 
-/// Returns the identity of a model whose components have these entries: the digest that `zten hash --id` prints.
+/// Returns the identity of the tensors of a model, as `zten hash --id` prints it. `entries` has the entry of each component of the model in
+/// a list of digests, in any order.
 pub(crate) fn identity(mut entries: Vec<DigestLine<'_>>) -> Sha256 {
     entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
     // Every entry has a digest and a length, so there is an identity.

@@ -1,4 +1,4 @@
-//! Making patches.
+//! Making patches: comparing two models tensor by tensor, and writing what differs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -35,19 +35,20 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of tensors that stay as they are, under the same or another name.
+    /// The number of tensors with the same content in both models, under the same name or renamed.
     pub unchanged: u64,
     /// The number of tensors for which the patch stores changes of elements.
     pub changed: u64,
-    /// The number of changed elements in frames that store each change. Frames that are stored whole are not counted.
+    /// The number of changed elements that the patch stores as differences. Changed elements in frames that are stored whole are not
+    /// counted.
     pub elements: u64,
     /// The number of tensors that the patch stores whole: those that are added, or whose type, shape or attributes change.
     pub whole: u64,
-    /// The number of tensors that are removed.
+    /// The number of tensors of the old model that the patch removes.
     pub removed: u64,
-    /// The number of tensors that are renamed.
+    /// The number of tensors of the old model that have another name in the new one.
     pub renamed: u64,
-    /// The number of decoded bytes of all tensors of the new model.
+    /// The number of bytes of all tensors of the new model, after decoding.
     pub bytes: u64,
     /// The identity of the tensors of the old model, as `zten hash --id` prints it.
     pub base: Sha256,
@@ -55,13 +56,17 @@ pub struct Summary {
     pub result: Sha256,
 }
 
-/// Writes the patch that changes `old` into `new` to `sink`. Returns the output of the sink and a summary of the patch. Each model
-/// is read once, with two exceptions. If `new` lacks tensors of `old`, they may have been renamed, so a tensor that only `new` has
-/// is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not dense are
-/// verified before they are compared.
+/// Writes the patch that changes the model `old` into the model `new` to `sink`. Returns what the sink returns at its end, and a summary
+/// of the patch.
+///
+/// Each tensor is read once, with two exceptions. If `new` lacks tensors of `old`, these may have been renamed. So a tensor that only
+/// `new` has is compared with them by its digest first, and is read again if it has to be stored whole. Tensors that are not dense are
+/// verified before they are compared. The decoded bytes of each compressed component count against the limit `decoded-total` of its model
+/// once.
 ///
 /// # Errors
-/// A model cannot be read or is not valid, the sink fails, or generation 2 of zTensor cannot hold a tensor that is added.
+/// A model cannot be read, is not valid or exceeds a limit; the sink fails; or a patch cannot hold a tensor, because generation 2 of
+/// zTensor cannot, its type or layout is not known, or it has bools other than 0 and 1.
 pub fn make<S: Sink>(
     old: &Model<'_>,
     new: &Model<'_>,
@@ -91,23 +96,23 @@ struct Maker<'m, S: Sink> {
     writer: Writer<S>,
     streams: StreamWriter,
     encoder: Encoder,
-    /// The current frame of the old component, and that of the new one.
+    /// The bytes of the current frame of the old component, and those of the same frame of the new component.
     frames: [Vec<u8>; 2],
     /// The entries in a list of digests of the components read so far: of the old model, and of the new one.
     entries: [Vec<DigestLine<'m>>; 2],
     record: PatchRecord<'m>,
     summary: Summary,
     level: Level,
-    /// The type and shape of each change in the record. [`finish`](Self::finish) puts them into the record, which only borrows
-    /// text.
+    /// The type and shape of the component of each change in `record`, as a text. [`finish`](Self::finish) puts these texts into the
+    /// record, which cannot own them.
     kinds: Vec<String>,
     /// The verifiers of the old and of the new model, from whose limit `decoded-total` the decoded bytes of each compressed component
     /// are subtracted once. A tensor that is read twice is first read with a clone.
     verifiers: [Verifier; 2],
 }
 
-/// Returns a digest of the roles, types, shapes and digests (`sums`) of the components of `tensor`. Tensors of equal content have
-/// the same digest whatever their names are, so that renamed tensors are found.
+/// Returns a digest of the content of `tensor`: of the roles, types, shapes and digests of its components. `sums` has the lengths and
+/// digests of the components. The name of the tensor is left out, so that renamed tensors are found by this digest.
 fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
     let mut all: Vec<_> = tensor.components().zip(sums).collect();
     all.sort_unstable_by_key(|(component, _)| component.role());
@@ -122,7 +127,7 @@ fn content(tensor: &Tensor<'_>, sums: &[(u64, Sha256)]) -> Sha256 {
 }
 
 impl<'m, S: Sink> Maker<'m, S> {
-    /// Compares all tensors, and writes what changed.
+    /// Compares all tensors of `old` with those of `new`, and writes what changed to the patch.
     fn tensors(&mut self, old: &Model<'m>, new: &Model<'m>) -> Result<(), PatchFailure> {
         let mut left: HashMap<&str, Tensor<'m>> = HashMap::new();
         left.try_reserve(old.tensors.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
@@ -215,12 +220,12 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(sums)
     }
 
-    /// Writes `tensor` of the new model whole.
+    /// Writes `tensor` of the new model to the patch as a whole, without differences from a tensor of the old model.
     fn whole(&mut self, tensor: &Tensor<'m>) -> Result<(), PatchFailure> {
         let is_known = |own: Component<'_>| {
             matches!(own.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
         };
-        // The reader of a patch would not interpret these, and so not verify them.
+        // A program that reads the patch would not interpret an unknown type or layout, and so would not verify the tensor.
         let is_known = tensor.components().all(is_known)
             && (tensor.layout() != Layout::Unknown
                 || profile(tensor).map_err(PatchFailure::New)?.is_some());
@@ -278,7 +283,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(())
     }
 
-    /// Compares two tensors of the same type and shape, and writes the elements that differ.
+    /// Compares the tensor `before` of the old model with the tensor `after` of the new model, which has the same name, type and shape, and
+    /// writes the elements that differ.
     fn compare(&mut self, [before, after]: [Tensor<'m>; 2]) -> Result<(), PatchFailure> {
         // The readers of single components do not check that indices fit together.
         if !matches!(before.layout(), Layout::Dense) {
@@ -297,7 +303,8 @@ impl<'m, S: Sink> Maker<'m, S> {
         Ok(())
     }
 
-    /// Compares two components, writes the elements that differ, and returns whether any do.
+    /// Compares the component `old` of the old model with the component `new` of the new model, writes the elements that differ, and
+    /// returns whether any element differs.
     fn component(
         &mut self,
         old: &Component<'m>,
@@ -308,7 +315,7 @@ impl<'m, S: Sink> Maker<'m, S> {
         let mut readers =
             [old.reader().map_err(PatchFailure::Old)?, new.reader().map_err(PatchFailure::New)?];
         let before = self.streams.lengths();
-        // As long as both are equal, they have one digest.
+        // As long as both components are equal, one hasher serves both, which halves the time for models that differ little.
         let (mut common, mut hashers) = (Hasher::new(), None::<[Hasher; 2]>);
         let (mut bytes, mut unchanged) = (0_u64, 0_usize);
         loop {
@@ -411,7 +418,7 @@ impl<'m, S: Sink> Maker<'m, S> {
     }
 }
 
-/// Returns the lengths and digests of the components of `tensor`, in the order of the manifest.
+/// Reads and verifies `tensor`, and returns the length in bytes and the SHA-256 of each of its components, in the order of the manifest.
 fn sums(verifier: &mut Verifier, tensor: &Tensor<'_>) -> Result<Vec<(u64, Sha256)>, Error> {
     let all = sum(verifier, tensor, Of::Bytes)?.into_iter();
     Ok(all.map(|own| (own.bytes.unwrap_or(0), own.sha256.unwrap_or_default())).collect())
@@ -432,14 +439,16 @@ fn fill(reader: &mut zten::Reader<'_>, frame: &mut Vec<u8>, length: usize) -> Re
     Ok(())
 }
 
-/// Returns whether generation 2 of zTensor stores the indices of the sparse `tensor` in the type that they have now.
+/// Returns whether generation 2 of zTensor can store the indices of the sparse `tensor` in the type that they have: `u64` or `u32`, and
+/// the same type for all indices. Returns true for a tensor without indices.
 fn keeps_indices(tensor: &Tensor<'_>) -> bool {
     let mut indices = tensor.components().filter(Component::is_index).map(|own| own.dtype());
     let first = indices.next();
     matches!(first, None | Some(DType::U64 | DType::U32)) && indices.all(|own| Some(own) == first)
 }
 
-/// Returns whether two tensors have the same layout, type, shape, attributes and lengths, so that only elements can differ.
+/// Returns whether the tensors `old` and `new` have the same layout, type, shape, attributes and lengths, so that they can only differ in
+/// their elements.
 fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
     let is_same = |component: Component<'_>| {
         old.component(component.role()).is_some_and(|own| {
@@ -455,8 +464,8 @@ fn is_same_kind(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
         && are_equal(&old.attributes(), &new.attributes())
 }
 
-/// Returns the order of the tensors of `new` as positions in the order that a result has without this list, or `None` if both
-/// orders are the same.
+/// Returns the order of the tensors of `new`: for each of them, its position in the order that the result of the patch has if the patch
+/// gives no order. Returns `None` if both orders are the same, so that the patch needs none.
 fn order(record: &PatchRecord<'_>, old: &Model<'_>, new: &Model<'_>) -> Option<Vec<u32>> {
     let renamed: HashMap<_, _> = record.renamed.iter().map(|[old, new]| (*old, *new)).collect();
     let kept: HashMap<_, _> = new.tensors.iter().map(|own| (own.name(), false)).collect();

@@ -14,9 +14,10 @@ use zten::{Archive, Error, Tensor};
 use crate::arrays::{ArrayFile, ReadArray};
 use crate::failure::no_memory;
 
-/// The tensors of an open archive of any format and the source of their bytes.
+/// A model from which a patch is made or to which it is applied: the tensors of an open archive of any format, and the source of their
+/// bytes.
 ///
-/// Arrays in memory become a model without a copy: [`of_arrays`](Self::of_arrays).
+/// [`of_arrays`](Self::of_arrays) makes a model of arrays in memory without copying them.
 #[derive(Clone, Debug)]
 pub struct Model<'a> {
     pub(crate) tensors: Vec<Tensor<'a>>,
@@ -26,7 +27,7 @@ pub struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// Creates the model of the tensors of `manifest`, whose bytes are read from `source`.
+    /// Creates the model of the tensors that `manifest` lists. Their bytes are read from `source` when they are needed.
     ///
     /// # Errors
     /// [`OutOfMemory`](zten::error::OutOfMemory).
@@ -49,8 +50,8 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Creates the model of the arrays `list`, which `file` holds. Its tensors have the order of the list, and not the order of the
-    /// file, which sorts their names.
+    /// Creates the model of the arrays in `list`. `file` is the file that [`ArrayFile::open`] made of the same list. The tensors of the
+    /// model have the order of the list. (The file has another order, because it sorts the tensors by name.)
     ///
     /// # Errors
     /// [`OutOfMemory`](zten::error::OutOfMemory).
@@ -66,15 +67,15 @@ impl<'a> Model<'a> {
         Ok(model)
     }
 
-    /// Adds the `bytes` of all shards to the size of the file, as [`Verifier::with_shard_bytes`] does.
+    /// Adds `bytes`, the size of all shards of the model, to the size of its file, on which the limit `decoded-total` depends.
     #[must_use]
     pub fn with_shard_bytes(mut self, bytes: u64) -> Self {
         self.verifier = self.verifier.with_shard_bytes(bytes);
         self
     }
 
-    /// Gives the model the attributes and the format of `other`, for arrays in memory, which have neither: a patch between a file
-    /// and arrays then keeps the attributes of the file.
+    /// Returns this model with the attributes and the format of `other`. Arrays in memory have neither, so a patch from a file to arrays
+    /// would otherwise remove the attributes of the file.
     #[must_use]
     pub fn like(mut self, other: &Self) -> Self {
         self.attributes = other.attributes.clone();
@@ -83,12 +84,12 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Returns whether two maps of attributes have the same entries, in any order.
+/// Returns whether the attributes `one` and `other` have the same keys with the same CBOR bytes, in any order.
 pub(crate) fn are_equal(one: &Attributes<'_>, other: &Attributes<'_>) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// Returns the keys and the CBOR of attributes, sorted.
+/// Returns the keys of `attributes`, each with the CBOR bytes of its value, sorted.
 fn sorted<'m>(attributes: &Attributes<'m>) -> Vec<(&'m str, &'m [u8])> {
     let entries = attributes.clone().map(|(key, item)| (key, item.as_bytes()));
     let mut entries: Vec<_> = entries.collect();
@@ -96,7 +97,7 @@ fn sorted<'m>(attributes: &Attributes<'m>) -> Vec<(&'m str, &'m [u8])> {
     entries
 }
 
-/// Returns the CBOR of `attributes`.
+/// Returns `attributes` as the CBOR map that a writer of zTensor files takes.
 pub(crate) fn encoded(attributes: &Attributes<'_>) -> Result<Encoded, Error> {
     let mut out = Encoder::default();
     out.map(u64_from_usize(attributes.clone().count()))?;

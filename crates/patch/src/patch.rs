@@ -1,4 +1,4 @@
-//! Reading patches.
+//! Opening patches, and checking everything in them that can be checked without the base.
 
 use std::collections::HashSet;
 
@@ -15,12 +15,12 @@ use crate::record::{ATTRIBUTES, Change, KEY, PatchRecord};
 use crate::streams::{PatchTensor, Positions, StreamReader, Streams, part};
 use crate::{Sha256, frame::Cursor};
 
-/// An open patch. Its description has been checked, and its streams have as many bytes as the changes need. The content of the
-/// streams is checked when the patch is applied.
+/// An open patch. The description of its changes is valid, and its streams have as many bytes as this description says. The content of
+/// the streams is checked when the patch is applied.
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
     pub(crate) record: PatchRecord<'a>,
-    /// For each change of `record`, the positions in the streams at which its bytes begin.
+    /// For each change in `record`, the position in each stream at which the bytes of the change begin.
     pub(crate) begins: Vec<Positions>,
     /// The tensors that the patch stores whole, each with its name in the result.
     pub(crate) whole: Vec<(&'a str, Tensor<'a>)>,
@@ -30,10 +30,12 @@ pub struct Patch<'a> {
 }
 
 impl<'a> Patch<'a> {
-    /// Reads the description of the patch whose file has this `manifest`. Its content is read from `source` when it is applied.
+    /// Opens the patch whose file has this `manifest`, and checks the description of its changes. The streams and whole tensors are read
+    /// from `source` when the patch is applied.
     ///
     /// # Errors
-    /// The rules `patch-file`, `patch-version`, `patch-record` and `patch-stream`; [`OutOfMemory`](zten::error::OutOfMemory).
+    /// The file breaks the rule `patch-file`, `patch-version`, `patch-record` or `patch-stream`; or
+    /// [`OutOfMemory`](zten::error::OutOfMemory).
     pub fn open<B: AsRef<[u8]>>(
         manifest: &'a Manifest<B>,
         source: &'a dyn Source,
@@ -77,17 +79,17 @@ impl<'a> Patch<'a> {
         Ok(Self { record, begins, whole, streams, attributes, model })
     }
 
-    /// Returns a new reader of the streams.
+    /// Creates a reader of the streams of this patch, which has its own count of the bytes that it may decode.
     pub(crate) fn reader(&self) -> StreamReader<'_, 'a> {
         StreamReader::new(&self.streams, self.model.verifier.clone())
     }
 
-    /// Returns the identity of the base: the tensors to which the patch can be applied.
+    /// Returns the identity of the tensors to which the patch can be applied, as `zten hash --id` prints it.
     pub fn base(&self) -> Sha256 {
         self.record.base
     }
 
-    /// Returns the identity that the tensors have after the patch was applied.
+    /// Returns the identity of the tensors that result from applying the patch, as `zten hash --id` prints it.
     pub fn result(&self) -> Sha256 {
         self.record.result
     }
@@ -97,7 +99,7 @@ impl<'a> Patch<'a> {
         self.record.format
     }
 
-    /// Returns the components whose content changes.
+    /// Returns the changes of components whose type and shape stay, in the order of the patch.
     pub fn changed(&self) -> &[Change<'a>] {
         &self.record.changed
     }
@@ -107,23 +109,24 @@ impl<'a> Patch<'a> {
         &self.record.removed
     }
 
-    /// Returns the old and the new name of each tensor that is renamed.
+    /// Returns the old and the new name of each tensor of the base that the patch renames.
     pub fn renamed(&self) -> &[[&'a str; 2]] {
         &self.record.renamed
     }
 
-    /// Returns the tensors that the patch holds whole, under their own names: those that are added, and those whose type, shape or
-    /// attributes change.
+    /// Returns the tensors that the patch stores whole, each with its name in the result. They are the tensors that are added, and those
+    /// whose type, shape or attributes change.
     pub fn whole(&self) -> impl ExactSizeIterator<Item = (&'a str, Tensor<'a>)> + '_ {
         self.whole.iter().copied()
     }
 
-    /// Returns the attributes of the result, or `None` if they are those of the base.
+    /// Returns the attributes that the file of the result has, or `None` if the patch does not change the attributes of the base.
     pub fn attributes(&self) -> Option<Attributes<'_>> {
         self.attributes.as_ref().map(Encoded::entries)
     }
 
-    /// Returns the generation of zTensor of the file that the patch was made for, if it was a zTensor file.
+    /// Returns the generation of zTensor in which the result is written if the patch was made for a zTensor file: 2 if that file had
+    /// generation 2, and otherwise 1.2, because older generations are not written. Returns `None` for a file of another format.
     pub fn generation(&self) -> Option<Generation> {
         match self.record.format.strip_prefix("zTensor ")? {
             "2" => Some(Generation::V2),
@@ -132,7 +135,8 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// Returns the attributes of the result, if `all`, the attributes of the patch file, give them.
+/// Returns the attributes of the result, which are an entry of `all`, the attributes of the patch file. Returns `None` if there is no such
+/// entry.
 fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
     if let Some((key, _)) = all.clone().find(|(key, _)| !matches!(*key, KEY | ATTRIBUTES)) {
         let sentence = format!("a patch has no attribute {}", zten::escape::quoted(key));
@@ -163,8 +167,8 @@ fn check_names(record: &PatchRecord<'_>, whole: &[(&str, Tensor<'_>)]) -> Result
     }
 }
 
-/// Returns the positions in the streams where the bytes of each change begin. The bytes of the changes follow each other in the order
-/// of `changed`, and fill the streams.
+/// Returns, for each change, the position in each stream where the bytes of the change begin. The bytes of the changes follow each other
+/// in the order of `changed`. Fails unless they fill the streams exactly.
 fn begins(changed: &[Change<'_>], streams: &Streams<'_>) -> Result<Vec<Positions>, Error> {
     let mut begins = Vec::new();
     begins.try_reserve_exact(changed.len()).map_err(|_| no_memory())?;

@@ -16,9 +16,10 @@ use crate::streams::{Positions, STREAMS};
 /// The version of the format of patches that this package reads and writes.
 pub const VERSION: u64 = 1;
 
-/// The attribute of a patch file whose value describes the changes.
+/// The key of the attribute of a patch file that describes the changes.
 pub(crate) const KEY: &str = "zten.patch";
-/// The attribute of a patch file whose value is the attributes of the result. It is absent if they are those of the base.
+/// The key of the attribute of a patch file whose value is a map of the attributes of the result. A patch that does not change the
+/// attributes of the base does not have this key.
 pub(crate) const ATTRIBUTES: &str = "attributes";
 
 /// A component whose content changes, and whose type and shape stay.
@@ -29,24 +30,24 @@ pub struct Change<'a> {
     pub name: &'a str,
     /// The role of the component.
     pub role: &'a str,
-    /// The type and shape of the component in a text, as `zten hash` prints them.
+    /// The type of the elements and the shape of the tensor, as `zten hash` prints them, such as `f32[2,3]`.
     pub kind: &'a str,
     /// The SHA-256 of the decoded bytes of the component before the change.
     pub base: Sha256,
     /// The SHA-256 of the decoded bytes of the component after the change.
     pub result: Sha256,
-    /// The number of bytes in each stream that encode the change.
+    /// For each stream, the number of its bytes that encode this change.
     pub(crate) lengths: Positions,
 }
 
 /// The description of all changes, which a patch file stores in its attribute [`KEY`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PatchRecord<'a> {
-    /// The identity of the tensors of the base.
+    /// The identity of the tensors of the base, a SHA-256.
     pub(crate) base: Sha256,
-    /// The identity of the tensors of the result.
+    /// The identity of the tensors of the result, a SHA-256.
     pub(crate) result: Sha256,
-    /// The format of the file that the patch was made for.
+    /// The name of the format of the new model's file when the patch was made, such as `safetensors` or `zTensor 2`.
     pub(crate) format: &'a str,
     pub(crate) changed: Vec<Change<'a>>,
     pub(crate) removed: Vec<&'a str>,
@@ -57,8 +58,8 @@ pub(crate) struct PatchRecord<'a> {
     pub(crate) order: Option<Vec<u32>>,
 }
 
-/// Returns the error that the description of the changes is invalid. `why` follows the name of the attribute, as in "has no
-/// version".
+/// Returns the error that the description of the changes is invalid. In the message, `why` follows the name of the attribute, as in "has
+/// no version".
 fn wrong(why: &str) -> Error {
     broken(&PATCH_RECORD, format!("the attribute {KEY} {why}"))
 }
@@ -131,7 +132,8 @@ impl<'a> PatchRecord<'a> {
         Ok(record)
     }
 
-    /// Returns the attributes of a patch with this record, whose result has `attributes` if they change.
+    /// Returns all attributes of a patch file as CBOR: this record, and `attributes`, the CBOR of the attributes of the result, if the patch
+    /// changes them.
     pub(crate) fn write(&self, attributes: Option<&[u8]>) -> Result<Encoded, Error> {
         let mut out = Encoder::default();
         out.map(if attributes.is_some() { 2 } else { 1 })?;
@@ -172,7 +174,7 @@ impl<'a> PatchRecord<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// Returns the number of bytes that encode the change, in all streams of the patch together.
+    /// Returns the number of bytes that encode this change, in all streams of the patch together and before compression.
     pub fn bytes(&self) -> u64 {
         self.lengths.iter().fold(0, |sum, length| sum.saturating_add(*length))
     }
@@ -224,7 +226,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Adds `key` to `seen`. Fails if `seen` has it already: the record then repeats `name`.
+/// Adds `key` to the set `seen`. Fails if the set has `key` already, with an error that says that the record names `name` twice.
 fn once<T: Eq + Hash>(seen: &mut HashSet<T>, key: T, name: &str) -> Result<(), Error> {
     seen.try_reserve(1).map_err(|_| no_memory())?;
     if seen.insert(key) {
@@ -233,7 +235,7 @@ fn once<T: Eq + Hash>(seen: &mut HashSet<T>, key: T, name: &str) -> Result<(), E
     Err(wrong(&format!("names {} twice", zten::escape::quoted(name))))
 }
 
-/// Returns the value of `key` in `map`.
+/// Returns the value of the first entry of `map` whose key is the text `key`, or `None` if there is no such entry.
 fn entry<'a>(map: &Map<'a>, key: &str) -> Option<Value<'a>> {
     let is_key = |(own, _): &(Item<'a>, Item<'a>)| text(&own.value()) == Some(key);
     map.clone().find(is_key).map(|(_, item)| item.value())
@@ -265,7 +267,7 @@ fn array<'a>(value: &Value<'a>) -> Result<Array<'a>, Error> {
     }
 }
 
-/// Reads all items of an array.
+/// Reads all items of the CBOR array `value` with the function `read`. Fails if `value` is no array, or `read` fails.
 fn list<'a, T>(
     value: &Value<'a>,
     mut read: impl FnMut(&Item<'a>) -> Result<T, Error>,

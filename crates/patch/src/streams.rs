@@ -1,4 +1,4 @@
-//! The streams of a patch, and the chunks in which a patch holds them.
+//! The streams of a patch, which encode its changes, and the chunks in which a patch file stores the streams.
 
 use zten::num::u64_from_usize;
 use zten::verify::Verifier;
@@ -8,15 +8,16 @@ use zten_report::catalog::{PATCH_FRAME, PATCH_STREAM};
 
 use crate::failure::{broken, internal, no_memory};
 
-/// The number of streams.
+/// The number of streams of a patch: one of frames, one of gaps, 8 of differences and 8 of values.
 pub(crate) const STREAMS: usize = 18;
 
-/// The decoded bytes of each chunk of a stream but the last. A chunk is a tensor of the patch, whose bytes begin at a multiple of
-/// 4096: smaller chunks would add padding, and larger ones memory.
+/// The number of decoded bytes of each chunk of a stream except the last chunk, which may have fewer. A chunk is a tensor of the patch
+/// file, and the bytes of a tensor begin at a multiple of 4096. Smaller chunks would add more padding, and larger ones would take more
+/// memory.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNK_BITS: u32 = 20;
 
-/// A number of bytes for each stream: either the length of a component in the stream, or a position in the stream.
+/// A number of bytes for each stream, by the ordinal of the stream: either a length, or a position in the stream.
 pub(crate) type Positions = [u64; STREAMS];
 
 /// A stream of a patch. Each stream holds bytes of one kind, so that zstd can fit its codes to the frequencies of these bytes.
@@ -33,7 +34,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Returns the index of the stream in a list of all streams.
+    /// Returns the index of the stream in [`NAMES`] and in [`Positions`].
     pub(crate) fn ordinal(self) -> usize {
         match self {
             Self::Frames => 0,
@@ -66,7 +67,8 @@ pub(crate) const NAMES: [&str; STREAMS] = [
     "values.7",
 ];
 
-/// The prefix of the name of a tensor that a patch holds whole. The name that the tensor has in the result follows.
+/// The prefix that marks, in the name of a tensor of a patch file, a tensor that is stored whole. The name that the tensor has in the
+/// result follows the prefix.
 pub(crate) const WHOLE: &str = "tensor/";
 
 /// The streams of a patch that is being written.
@@ -82,7 +84,7 @@ impl StreamWriter {
         Self { pending: Default::default(), chunks: [0; STREAMS], level }
     }
 
-    /// Returns the number of bytes that each stream has got.
+    /// Returns the number of bytes that were appended to each stream so far.
     pub(crate) fn lengths(&self) -> Positions {
         let mut all = Positions::default();
         for ((length, chunks), pending) in all.iter_mut().zip(self.chunks).zip(&self.pending) {
@@ -92,7 +94,8 @@ impl StreamWriter {
         all
     }
 
-    /// Returns the bytes of `stream` that are not written yet, with room for `more` bytes, which the caller appends.
+    /// Returns the buffer of the bytes of `stream` that are not written to the patch file yet. It has room for `more` further bytes, which
+    /// the caller appends.
     pub(crate) fn room(&mut self, stream: Stream, more: usize) -> Result<&mut Vec<u8>, Error> {
         let ordinal = stream.ordinal();
         let pending = self.pending.get_mut(ordinal).ok_or_else(internal)?;
@@ -100,14 +103,14 @@ impl StreamWriter {
         Ok(pending)
     }
 
-    /// Appends the form of `count` frames without changes.
+    /// Appends `count` frames without changes, each of which is a single zero byte in the stream of frames.
     pub(crate) fn unchanged(&mut self, count: usize) -> Result<(), Error> {
         let frames = self.room(Stream::Frames, count)?;
         frames.resize(frames.len().saturating_add(count), 0);
         Ok(())
     }
 
-    /// Writes all complete chunks to `writer`. If `ends` is true, also writes the last, incomplete chunk of each stream.
+    /// Writes all complete chunks to the patch file by `writer`. If `ends` is true, also writes the last, incomplete chunk of each stream.
     pub(crate) fn flush<S: Sink>(
         &mut self,
         writer: &mut Writer<S>,
@@ -137,16 +140,16 @@ pub(crate) struct Streams<'a> {
     lengths: Positions,
 }
 
-/// What a tensor of a patch file holds, which its name tells.
+/// What a tensor of a patch file is, according to its name.
 pub(crate) enum PatchTensor<'a> {
-    /// Chunk `number` of the stream at `ordinal`.
+    /// The chunk with this number of the stream with this ordinal.
     Chunk { ordinal: usize, number: u64 },
     /// A tensor of the result that is stored whole. The field is its name in the result.
     Whole(&'a str),
 }
 
-/// Returns whether the tensor `name` of a patch is a chunk of a stream or a whole tensor, or `None` if a patch has no tensor of
-/// this name.
+/// Parses `name`, the name of a tensor of a patch file, and returns whether the tensor is a chunk of a stream or a whole tensor. Returns
+/// `None` if no tensor of a patch can have this name.
 pub(crate) fn part(name: &str) -> Option<PatchTensor<'_>> {
     if let Some(name) = name.strip_prefix(WHOLE) {
         return Some(PatchTensor::Whole(name));
@@ -163,12 +166,13 @@ impl<'a> Streams<'a> {
         Self { chunks: Default::default(), lengths: [0; STREAMS] }
     }
 
-    /// Returns the number of bytes of each stream.
+    /// Returns the number of decoded bytes of each stream, according to the shapes of its chunks.
     pub(crate) fn lengths(&self) -> Positions {
         self.lengths
     }
 
-    /// Adds chunk `number` of the stream at `ordinal`, whose chunks must come in their order.
+    /// Adds `tensor`, which is chunk `number` of the stream with this `ordinal`, and checks its type and length. The chunks of a stream must
+    /// be added in the order of their numbers, beginning with 0.
     pub(crate) fn add(
         &mut self,
         tensor: &Tensor<'a>,
@@ -207,31 +211,33 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// A reader of the streams of one patch, which holds one decoded chunk of each.
+/// A reader of the streams of one patch. It holds one decoded chunk of each stream.
 #[derive(Debug)]
 pub(crate) struct StreamReader<'p, 'a> {
     streams: &'p Streams<'a>,
-    /// Bounds the bytes of all chunks that are read. Components are read in the order of the result. If a patch lists them in another
-    /// order, a chunk is read again for each of them, and the work could be the number of components times the size of a chunk.
+    /// The verifier that limits the decoded bytes of all chunks that are read. Components are read in the order of the result. If a patch
+    /// lists their changes in another order, a chunk may be decoded again for each component, and without a limit a small patch could
+    /// cause the work of its number of components times 1 MiB.
     verifier: Verifier,
     held: [DecodedChunk; STREAMS],
 }
 
-/// A decoded chunk.
+/// The buffer for the decoded chunk of one stream.
 #[derive(Debug, Default)]
 struct DecodedChunk {
-    /// The number of the chunk; `None` before the first was read, and after an error.
+    /// The number of the chunk whose bytes are in the buffer. `None` before a chunk was read, and after an error.
     number: Option<u64>,
     bytes: Vec<u8>,
 }
 
 impl<'p, 'a> StreamReader<'p, 'a> {
-    /// Creates a reader of `streams`, whose bytes count against the limit of `verifier`.
+    /// Creates a reader of `streams`. The bytes to which chunks are decoded count against the limit `decoded-total` of `verifier`.
     pub(crate) fn new(streams: &'p Streams<'a>, verifier: Verifier) -> Self {
         Self { streams, verifier, held: Default::default() }
     }
 
-    /// Returns the bytes of `stream` at `position` to the end of their chunk: at least one.
+    /// Returns the bytes of `stream` from `position` to the end of the chunk that holds this position: at least one byte. Fails if the
+    /// stream ends before.
     pub(crate) fn bytes(&mut self, stream: Stream, position: u64) -> Result<&[u8], Error> {
         let ordinal = stream.ordinal();
         let beyond = || broken(&PATCH_FRAME, "a frame ends before its last byte");
@@ -253,7 +259,7 @@ impl<'p, 'a> StreamReader<'p, 'a> {
 }
 
 impl DecodedChunk {
-    /// Decodes and verifies `chunk`, whose length was checked, and counts its bytes in `verifier`.
+    /// Decodes and verifies `chunk` into the buffer. Its bytes count against the limit of `verifier`.
     fn read(&mut self, chunk: &Component<'_>, verifier: &mut Verifier) -> Result<(), Error> {
         let mut reader = chunk.reader()?;
         self.bytes.clear();

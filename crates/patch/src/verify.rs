@@ -1,4 +1,4 @@
-//! Checking a patch against a base.
+//! Checking that patches can be applied to a base, and lead to the result that they declare.
 
 use zten_report::catalog::PATCH_BASE;
 use zten_report::digests::{DigestLine, hex};
@@ -23,8 +23,8 @@ pub struct Verified {
     pub tensors: usize,
 }
 
-/// Checks that `base` has the tensors from which the first of `patches` was made, and that the patches lead to the result that the
-/// last one gives. Nothing is written. The base is read twice.
+/// Checks that `base` has the tensors from which the first of `patches` was made, and that applying the patches leads to the result that
+/// the last patch declares. Nothing is written. The base is read twice: once for its identity, and once for the result.
 ///
 /// # Errors
 /// The errors of [`Chain::new`] and [`Chain::write`], except those of the output.
@@ -36,7 +36,8 @@ pub fn verify<'a>(base: &Model<'a>, patches: &[Patch<'a>]) -> Result<Verified, P
     Ok(Verified { base: found, result, tensors: chain.len() })
 }
 
-/// Checks that `base` is the model that the first of `patches` applies to, and returns the identity of its tensors.
+/// Reads all tensors of `base`, checks that their identity is the one that the first of `patches` declares for its base, and returns this
+/// identity. Without patches there is nothing to compare.
 pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha256, PatchFailure> {
     let found = base_identity(base)?;
     let Some(first) = patches.first().filter(|first| found != first.base()) else {
@@ -54,7 +55,7 @@ pub(crate) fn check_base(base: &Model<'_>, patches: &[Patch<'_>]) -> Result<Sha2
     Err(PatchFailure::Old(broken(&PATCH_BASE, sentence)))
 }
 
-/// Computes the identity of the tensors of `model`.
+/// Reads all tensors of `model`, and returns their identity, as `zten hash --id` prints it.
 fn base_identity(model: &Model<'_>) -> Result<Sha256, PatchFailure> {
     let mut verifier = model.verifier.clone();
     let mut entries: Vec<DigestLine<'_>> = Vec::new();

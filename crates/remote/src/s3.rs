@@ -243,7 +243,7 @@ mod tests {
             (307, "eu-west-1", Some("eu-west-1")),
             (400, "eu-west-1", Some("eu-west-1")),
             (301, "us-east-1", None),
-            (301, "EU \u{1b}[31m", None),
+            (301, "EU west: run this", None),
             (301, "", None),
             (403, "eu-west-1", None),
         ] {

@@ -5,7 +5,7 @@ use zten::rules::{self, Class, Row, Scope, Source, Texts};
 use crate::digests::Difference;
 use crate::stores;
 
-/// The rule of the note that a file in a checked folder is a program.
+/// The rule about programs in folders of models. A note with this rule says that a file in a checked folder is a program.
 pub static PROGRAM: Row = Row::new(
     "program-file",
     Class::Note,
@@ -93,7 +93,7 @@ patch_rows! {
         "the description of the changes is not valid"
         "Fetch the patch again, or make it again.";
     PATCH_STREAM "patch-stream" Invalid
-        "The objects of a patch are the chunks of its streams and whole tensors, and the streams have the lengths that the changes add up to."
+        "Each object of a patch is a chunk of a stream or a whole tensor, and each stream has as many bytes as all changes together declare."
         "the streams do not have the bytes that the changes need"
         "Fetch the patch again, or make it again.";
     PATCH_FRAME "patch-frame" Invalid
@@ -118,12 +118,13 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     rules::rows().chain(zten::formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
 }
 
-/// Returns the rule whose id is `id`.
+/// Returns the rule whose id is `id`, or `None` if the catalog has no such rule. Retired rules are not in the catalog.
 pub fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id() == id)
 }
 
-/// Returns where `row` comes from: clauses of a specification, or the reason for the rule, with the kind of source in front.
+/// Returns a phrase that says where the rule `row` comes from, such as "specification: §5.2" or "policy of this reader: " and the reason
+/// for the rule.
 pub fn origin(row: &Row) -> String {
     match row.source() {
         Source::Spec(clause) => format!("specification: {clause}"),
@@ -135,13 +136,13 @@ pub fn origin(row: &Row) -> String {
     }
 }
 
-/// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
+/// Returns whether the rule `row` is checked only if the caller gives a list of digests or a policy.
 pub fn is_of_caller(row: &Row) -> bool {
     row.id().starts_with("list-") || row.id().starts_with("policy-")
 }
 
-/// Returns a text that names the classes of plain values that pickles may import, and says how an unknown class can be read. It
-/// belongs to the rule `torch-global`.
+/// Returns the text that `zten explain torch-global` prints in addition: the classes of plain values that pickles may import, and how a
+/// checkpoint with other classes can be read.
 pub fn classes_in_pickles() -> String {
     let names: Vec<_> = zten::formats::classes_in_pickles().collect();
     format!(
@@ -172,7 +173,7 @@ const RETIRED: &[&str] = &[
     "unsupported-container",
 ];
 
-/// Returns whether `id` is the id of a retired rule. A rule that was retired and is in the catalog again does not count.
+/// Returns whether `id` is the id of a rule that earlier versions had and this version does not have.
 pub fn is_retired(id: &str) -> bool {
     RETIRED.contains(&id) && find(id).is_none()
 }

@@ -1,4 +1,5 @@
-//! The statistics of the elements of objects, which are read and verified for them, and the JSON document of a file.
+//! The statistics of the elements of tensors, and the JSON document about the statistics of a file. The elements are verified while
+//! they are read.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,16 +19,16 @@ use crate::values::Values;
 /// The result of measuring an object: its statistics, or the reason why it has none.
 #[derive(Clone, Copy, Debug)]
 pub enum Measured {
-    /// The statistics.
+    /// The elements were read, and these are their statistics.
     Read(Read),
-    /// The elements are not numbers, or zten cannot read them as numbers, for the reason in the text.
+    /// The elements are not numbers, or zten cannot read them as numbers. The text completes the sentence "the elements are …".
     Skipped(&'static str),
     /// zten does not read the object, because of the rule with this id.
     Unread(&'static str),
 }
 
 impl Measured {
-    /// Returns why there are no statistics, or `None` if there are.
+    /// Returns the reason why the object has no statistics, as a phrase for output. Returns `None` if it has statistics.
     pub fn skipped(self) -> Option<String> {
         match self {
             Self::Read(_) => None,
@@ -37,10 +38,11 @@ impl Measured {
     }
 }
 
-/// The statistics of the stored elements of an object, and the number of implied zeros.
+/// The statistics of the stored elements of an object. If the object is sparse, also the number of zeros that it implies without storing
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// The type of the elements. An element is printed in the shortest digits that identify it in this type.
+    /// The type of the elements. It decides in how many digits an element is printed: the fewest that identify the element in this type.
     pub kind: NumberKind,
     /// The statistics of the stored elements.
     pub statistics: Statistics,
@@ -63,15 +65,16 @@ pub fn dtype(object: &Tensor<'_>) -> String {
 pub struct Total {
     /// The name of the dtype.
     pub dtype: String,
-    /// The type of the elements. An element is printed in the shortest digits that identify it in this type.
+    /// The type of the elements. It decides in how many digits an element is printed: the fewest that identify the element in this type.
     pub kind: NumberKind,
-    /// The number of tensors.
+    /// The number of tensors of this dtype.
     pub tensors: u64,
-    /// The statistics of all their elements.
+    /// The statistics of the elements of all these tensors.
     pub statistics: Statistics,
 }
 
-/// Returns the total of each dtype. The dtype with the most elements comes first.
+/// Returns, for each dtype, the statistics of all tensors in `found` that have this dtype and have statistics. The dtype with the most
+/// elements comes first.
 pub fn totals(found: &[(Tensor<'_>, Measured)]) -> Vec<Total> {
     let mut totals: BTreeMap<String, Total> = BTreeMap::new();
     for (object, found) in found {
@@ -88,7 +91,8 @@ pub fn totals(found: &[(Tensor<'_>, Measured)]) -> Vec<Total> {
     totals
 }
 
-/// Reads and verifies `object`, and computes the statistics of its elements.
+/// Reads and verifies `object`, and computes the statistics of its elements, dequantized if the object is quantized. Returns the reason
+/// instead if the elements cannot be read as numbers.
 ///
 /// # Errors
 /// The content of `object` breaks a rule, or cannot be read.
@@ -132,7 +136,7 @@ struct Document<'a, O: Serialize, T: Serialize> {
     totals: T,
 }
 
-/// A tensor in the document.
+/// A tensor in the JSON document about the statistics of a file.
 #[derive(Serialize)]
 struct Described<'a, S: Serialize> {
     name: &'a str,
@@ -146,7 +150,7 @@ struct Described<'a, S: Serialize> {
     implied_zeros: Option<u64>,
 }
 
-/// The totals of a dtype.
+/// The statistics of all tensors of one dtype in the JSON document.
 #[derive(Serialize)]
 struct DescribedTotal {
     dtype: String,
@@ -155,7 +159,7 @@ struct DescribedTotal {
     statistics: Statistics,
 }
 
-/// Returns the JSON document of the file called `file`, whose keys `docs/json.md` describes.
+/// Returns the JSON document with the statistics `found` of the tensors of the file called `file`. `docs/json.md` describes its keys.
 pub fn document<'a>(file: &'a str, found: &'a [(Tensor<'a>, Measured)]) -> impl Serialize + 'a {
     let totals = totals(found);
     let objects = List(|| found.iter().map(|(object, found)| described(object, *found)));

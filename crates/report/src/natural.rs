@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-/// Compares two names in natural order: runs of ASCII digits by their numeric values, and all other characters by their bytes.
-/// Names that differ only in leading zeros are compared by their bytes, so that the order is total. Takes time linear in the
-/// shorter name.
+/// Compares the names `one` and `other` in natural order: numbers of ASCII digits by their values, and all other characters by their
+/// bytes. Names that differ only in leading zeros of numbers are compared by their bytes, so that different names are never equal.
+/// Takes time linear in the length of the shorter name.
 pub fn compare(one: &str, other: &str) -> Ordering {
     let (mut left, mut right) = (one.as_bytes(), other.as_bytes());
     while let (Some((a, left_rest)), Some((b, right_rest))) =

@@ -27,15 +27,16 @@ use crate::totals::dtype_name;
 /// The largest length of a policy in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The rules on the values of elements. They can be tolerated, because a file that breaks them has still been checked
-/// completely.
+/// The ids of the rules about the values of elements. A policy may tolerate them, because a file that breaks such a rule has
+/// nevertheless been checked to its end.
 const VALUE_RULES: [&str; 5] =
     ["bool-value", "nibble-value", "tensor-bool-value", "index-order", "cell-repeated"];
 
-/// The algorithms that a policy may require. CRC-32C is not among them, because it detects accidental changes only.
+/// The names of the digest algorithms that a policy may require. CRC-32C is not listed, because it detects accidental changes only.
 const DIGESTS: [&str; 2] = ["sha256", "xxh3"];
 
-/// The requirements of a caller beyond the rules of the file formats: `docs/policy.md`. An absent key requires nothing.
+/// The requirements of a caller beyond the rules of the file formats, as the TOML file states them that `docs/policy.md` describes. A key
+/// that the file does not have requires nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Policy {
@@ -48,25 +49,25 @@ pub struct Policy {
     /// The only dtypes that components may have, by name. `None` allows all dtypes.
     #[serde(deserialize_with = "dtypes")]
     allow_dtypes: Option<Vec<String>>,
-    /// The largest size in bytes of a file, and of each shard.
+    /// The largest size in bytes that a file may have. It holds for each shard of the file, too.
     max_file_size: Option<Size>,
-    /// The largest number of decoded bytes of all tensors together.
+    /// The largest number of bytes that all tensors of a file together may have after decoding.
     max_decoded_size: Option<Size>,
-    /// The largest number of decoded bytes of a tensor.
+    /// The largest number of bytes that a tensor may have after decoding.
     max_tensor_size: Option<Size>,
-    /// The largest number of tensors of a file.
+    /// The largest number of tensors that a file may have.
     max_tensors: Option<u64>,
     /// The accepted digest algorithms. Each component must have a digest by one of them.
     #[serde(deserialize_with = "digests")]
     require_digests: Option<Vec<String>>,
-    /// True if each file must lie in a store that names it by the digest of its content.
+    /// True if each file must be in a store, such as the cache of the Hugging Face hub, that names the file by the digest of its content.
     require_store_digest: bool,
     /// True if no component may be compressed.
     forbid_compression: bool,
     /// The classes and functions that pickles may import beyond those that zten knows, as in `omegaconf.ListConfig`.
     #[serde(deserialize_with = "globals")]
     allow_globals: Option<Vec<String>>,
-    /// The ids of the rules whose findings do not make the command fail.
+    /// The ids of the rules whose findings do not make the command fail, although it reports them.
     #[serde(deserialize_with = "tolerable_rules")]
     tolerate: Option<Vec<String>>,
     /// The ids of the rules whose notes count as errors, so that a file with such a note is rejected.
@@ -106,8 +107,8 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// Deserializes a list of names, each of which must pass `check`. Names are not escaped in messages of `check`, because the
-/// caller escapes the whole message.
+/// Deserializes a list of names. `check` returns an error for a name that is not allowed. The message of that error has the name
+/// unescaped, because the caller of the parser escapes the whole message.
 fn names<'de, D: Deserializer<'de>>(
     deserializer: D,
     check: impl Fn(&str) -> Result<(), String>,
@@ -117,7 +118,8 @@ fn names<'de, D: Deserializer<'de>>(
     Ok(names)
 }
 
-/// Checks that `name` is one of the names in `known`. `what` says what they name, for the error.
+/// Checks that `name` is one of the names in `known`. The error lists these names, and `what` says what they are names of, such as
+/// "format".
 fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), String> {
     if known.iter().any(|one| one.as_ref() == name) {
         return Ok(());
@@ -137,8 +139,8 @@ fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     names(deserializer, |name| check_known("format", name, &known))
 }
 
-/// Deserializes names of dtypes and of blocks in any case, and of dtypes under any of their names. The result has the names that the
-/// dtypes have in zTensor.
+/// Deserializes a list of dtypes and of block types of GGUF, in upper or lower case. A dtype may also have a name of another program,
+/// such as `bfloat16`: the result has its name in zTensor. Names of NumPy types that zten does not interpret are kept.
 fn dtypes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let plain = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
     let known: Vec<_> = plain.chain(Block::names()).collect();
@@ -165,8 +167,8 @@ fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     names(deserializer, |name| check_known("digest algorithm", name, &DIGESTS))
 }
 
-/// Deserializes the names of classes: a module, a dot, and a name without a dot. A name with a dot could lead to any function of
-/// the module.
+/// Deserializes a list of names of Python classes, each a module, a dot, and the name of a class in this module. All parts between dots
+/// must be plain identifiers of ASCII characters.
 fn globals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let is_word = |word: &str| {
         word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
@@ -198,7 +200,7 @@ fn tolerable_rules<'de, D: Deserializer<'de>>(
             "rule {name} makes notes only, which fail no command; `deny` makes them errors"
         )),
         Some(_) => Err(format!(
-            "rule {name} cannot be tolerated: a file that breaks it is not checked any further; expected a rule on what is not supported, {}",
+            "rule {name} cannot be tolerated: the check of a file ends where the file breaks this rule; expected a rule about a feature that is not supported, or {}",
             VALUE_RULES.join(", ")
         )),
     })
@@ -218,10 +220,11 @@ fn check_known_rule(name: &str) -> Result<(), String> {
     Err(format!("unknown rule \"{name}\"; `zten explain` lists all"))
 }
 
-/// Reads a policy from a file.
+/// Reads the policy in the TOML file at `path`.
 ///
 /// # Errors
-/// The file cannot be read, or is not a valid policy. The message names the line.
+/// The file cannot be read, is longer than 1 MiB, or is not a valid policy. The message about invalid TOML or an invalid value names the
+/// line.
 pub fn read(path: impl AsRef<Path>) -> Result<Box<Policy>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -250,30 +253,31 @@ fn parse(text: &str) -> Result<Policy, String> {
     Ok(policy)
 }
 
-/// How a file, whose manifest is valid, violates a policy.
+/// The violations of a policy by a file whose manifest is valid.
 #[derive(Debug)]
 pub struct Violations<'a> {
-    /// The finding about the first violation.
+    /// The finding about the first violation, for the report about the file.
     pub finding: Finding,
     /// The other tensors that violate the policy. `None` if the file as a whole violates it: then tensors are not checked.
     pub others: Option<Vec<Tensor<'a>>>,
 }
 
-/// A violation of a policy: the rule, the sentence for the message, and the component with the violation if it is in one.
+/// A violation of a policy: the rule of the violated requirement, the sentence for the message, and the component that violates the
+/// requirement. The component is `None` if the file or tensor as a whole violates it.
 type Violation<'a> = (&'static Row, String, Option<Component<'a>>);
 
 /// The id of the rule that limits which Python classes and functions the pickles of PyTorch files may import.
 pub const GLOBAL: &str = "torch-global";
 
 impl Policy {
-    /// Returns whether the policy names classes that pickles may import. If so, files are opened with the tolerance for unknown
-    /// imports, and [`allows_all_globals`](Self::allows_all_globals) compares the imports.
+    /// Returns whether the policy names classes that pickles may import. If it does, the caller opens files with the tolerance for
+    /// unknown imports, and afterwards asks [`allows_all_globals`](Self::allows_all_globals) about the imports.
     pub fn allows_globals(&self) -> bool {
         self.allow_globals.is_some()
     }
 
-    /// Returns whether the policy allows pickles to import every class and function that the findings by the rule
-    /// `torch-global` among `findings`, those of one file, name.
+    /// Returns whether the policy names every class and function that the pickles of a file import. `findings` are the findings about
+    /// the file: those by the rule `torch-global` have the names. Returns false for a policy without such a list of names.
     pub fn allows_all_globals(&self, findings: &[zten::manifest::Finding]) -> bool {
         // Other findings have names, too: `torch-left-out` has those of the values that are left out.
         let imports = findings.iter().filter(|finding| finding.error().rule() == Some(GLOBAL));
@@ -283,21 +287,22 @@ impl Policy {
             .is_some_and(|allowed| names.all(|name| allowed.iter().any(|one| one == name)))
     }
 
-    /// Returns whether the policy tolerates findings of the rule `row`.
+    /// Returns whether the policy tolerates findings of the rule `row`. A finding without a rule (`None`) is not tolerated.
     pub fn tolerates(&self, row: Option<&Row>) -> bool {
         let tolerated = self.tolerate.as_deref().unwrap_or_default();
         row.is_some_and(|row| tolerated.iter().any(|id| id == row.id()))
     }
 
-    /// Returns whether the policy requires that each file was compared with its name in a store, which
-    /// [`check_store`](Self::check_store) finds.
+    /// Returns whether the policy requires that the content of each file was compared with the digest by which a store names the file.
+    /// [`check_store`](Self::check_store) checks this requirement.
     pub fn requires_store_digest(&self) -> bool {
         self.require_store_digest
     }
 
-    /// Checks the role of a file in a store of downloaded models. The content of a blob, and the blobs that a manifest lists, have
-    /// been compared. Returns the violation if the policy requires a comparison and the file was not compared. `holds_no_tensors` is
-    /// true if the file is of a kind that holds no tensors, such as text: the records of a store are of such kinds, and need no digest.
+    /// Checks whether a file with this `role` in a store of downloaded models was compared with a digest, and returns the violation if
+    /// the policy requires that and it was not. The caller has compared the content of blobs, and the blobs that a manifest lists.
+    /// `holds_no_tensors` is true for a file of a kind that holds no tensors, such as text: a record of the store that is of such a kind
+    /// needs no digest.
     pub fn check_store(&self, role: &Role, holds_no_tensors: bool) -> Option<Finding> {
         let sentence = match role {
             _ if !self.require_store_digest => return None,
@@ -315,13 +320,13 @@ impl Policy {
         Some(finding)
     }
 
-    /// Returns whether the policy makes notes of the rule `id` errors.
+    /// Returns whether the policy makes each note of the rule with the id `id` an error.
     pub fn denies(&self, id: &str) -> bool {
         self.deny.iter().flatten().any(|denied| denied == id)
     }
 
-    /// Returns whether files of `format` and `generation` are allowed. An index holds no tensors of its own: it is allowed
-    /// if the format of the files that it names is allowed, and indices are not forbidden.
+    /// Returns whether the policy allows files of `format` and, for zTensor, `generation`. An index, which names other files and holds
+    /// no tensors itself, is allowed if the format of these files is allowed, and the policy does not forbid indices of this format.
     fn allows_format(&self, format: &str, generation: Option<Generation>) -> bool {
         let own = generation.map(|own| format!("{format}-{}", own.as_str()));
         let named = format.strip_suffix("-index");
@@ -336,10 +341,11 @@ impl Policy {
             && !self.forbid_formats.as_ref().is_some_and(forbidden)
     }
 
-    /// Checks a file of `length` bytes whose manifest is valid against the requirements of the policy.
+    /// Checks a file against the requirements of the policy. `manifest` is the valid manifest of the file, and `length` the size of the
+    /// file in bytes.
     ///
     /// # Errors
-    /// The violations.
+    /// The file violates a requirement. The error has the first violation, and the other tensors with a violation.
     pub fn check<'a, B: AsRef<[u8]>>(
         &self,
         manifest: &'a Manifest<B>,
@@ -366,7 +372,8 @@ impl Policy {
         Err(Box::new(Violations { finding, others }))
     }
 
-    /// Returns the first violation by the file as a whole, and the name of the shard if a shard violates the policy.
+    /// Returns the first violation that concerns the file as a whole: its format, its size and that of its shards, the number of tensors,
+    /// and their size after decoding. If the size of a shard is the violation, also returns the name of this shard.
     fn violation_of_file<'a, B: AsRef<[u8]>>(
         &self,
         manifest: &'a Manifest<B>,
@@ -407,7 +414,7 @@ impl Policy {
             .then(|| (&FORMAT, format!("format {words} is not allowed"), None))
     }
 
-    /// Returns the first violation by `tensor`.
+    /// Returns the first violation of the policy by a component of `tensor`, or by the size of the tensor after decoding.
     fn violation_of_tensor<'a>(&self, tensor: &Tensor<'a>) -> Option<Violation<'a>> {
         let of_component = tensor.components().find_map(|component| {
             let (row, sentence) = self.violation_of_component(&component)?;
@@ -449,9 +456,10 @@ impl Policy {
         Some((&DIGEST, format!("expected a digest by {required}, found {found}")))
     }
 
-    /// Applies the policy to a file of `length` bytes that zten does not read because of `finding`. Returns the violation, which
-    /// replaces the finding, or `None`. Checks the format and the size. Numbers that are not known, such as the number of
-    /// tensors, violate every maximum.
+    /// Checks a file of `length` bytes that zten does not read because of `finding`: something that is not supported, or a limit that is
+    /// exceeded. Returns the finding about a violation of the policy, which replaces `finding`. Checks the format and the length of the
+    /// file. Numbers that are not known, such as the number of tensors, violate each maximum that the policy has for them. Returns
+    /// `None` for other findings.
     pub fn check_unread(&self, finding: &Finding, length: u64) -> Option<Finding> {
         if !matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit) {
             return None;
@@ -481,7 +489,8 @@ impl Policy {
         Some(violated)
     }
 
-    /// Applies the policy to a file of `length` bytes of a kind that holds no tensors. Returns the violation, if there is one.
+    /// Checks a file of `length` bytes that holds no tensors, such as a text. `kind` is the name of this kind of file. Returns the finding
+    /// that the policy forbids the kind, or that the file is too long.
     pub fn check_other(&self, kind: &'static str, length: u64) -> Option<Finding> {
         let is_forbidden = self.forbid_formats.iter().flatten().any(|name| name == kind);
         let forbidden = || {
@@ -499,33 +508,35 @@ impl Policy {
         check_max_size("file size", Some(length), self.max_file_size)
     }
 
-    /// Returns the index of the first of `notes` that the policy denies.
+    /// Returns the index of the first of `notes` that the policy makes an error, or `None` if there is no such note.
     pub fn denied(&self, notes: &[Finding]) -> Option<usize> {
         notes.iter().position(|note| note.row.is_some_and(|row| self.denies(row.id())))
     }
 }
 
-/// Turns a note into an error, for a policy that denies notes of this rule.
+/// Turns `note` into an error, whose sentence says that the policy makes the note one. Called for notes that a policy denies.
 pub fn to_error(mut note: Finding) -> Finding {
     note.verdict = Verdict::Invalid;
     note.sentence.push_str(": the policy makes this note an error");
     note
 }
 
-/// Returns whether `name` has the form of a NumPy type that zten does not interpret, such as `<U7` or a list of fields.
+/// Returns whether `name` has the form of a NumPy type that zten does not interpret, such as `<U7` (strings) or a list of fields in
+/// brackets.
 fn is_numpy_name(name: &str) -> bool {
     name.starts_with(['<', '>', '|', '['])
 }
 
-/// Returns the name of the type of opaque or unread elements of another format than zTensor, if the name is one of NumPy. Any
-/// other unknown name is not compared with the allowed dtypes, because a file could use the name of one of them.
+/// Returns the name of a type of NumPy that zten does not interpret, if the elements of `component` have such a type and the file is
+/// not a zTensor file. No other unknown name is compared with the allowed dtypes: a file could give an unknown type the name of an
+/// allowed dtype.
 fn numpy_name<'a>(component: &Component<'a>) -> Option<&'a str> {
     let name = Some(component.type_name()).filter(|name| is_numpy_name(name));
     name.filter(|_| component.generation().is_none())
 }
 
-/// Returns the decoded bytes of all components, or `None` if the length of a component is not known. Fields of records share the
-/// bytes of the records, which are counted once.
+/// Returns the number of bytes of all components of `tensors` after decoding, or `None` if the length of a component is not known.
+/// Fields of records share the bytes of the records, so these bytes are counted once.
 fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
     tensors.try_fold(0_u64, |sum, tensor| {
         let mut owners = tensor.components().filter(|component| !component.is_field_of_records());
@@ -535,7 +546,8 @@ fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
     })
 }
 
-/// Returns a violation if `size` is larger than the maximum `most`, or is not known. `what` names the size in the message.
+/// Returns a violation if `size` is larger than the maximum `most`, or if `size` is not known. Returns `None` if the policy has no
+/// maximum. `what` names the size in the message.
 fn check_max_size(what: &str, size: Option<u64>, most: Option<Size>) -> Option<Violation<'static>> {
     let Size(most) = most?;
     let words = match size {

@@ -1,4 +1,4 @@
-//! Readable forms of large numbers.
+//! Sizes in bytes as texts with a unit: formatting for people, and parsing.
 
 /// Formats `bytes` for people, with a binary unit and at most four digits: `512 B`, `1.5 KiB`, `1023 MiB`.
 pub fn human(bytes: u64) -> String {
@@ -26,7 +26,8 @@ pub fn human(bytes: u64) -> String {
     text
 }
 
-/// The units of sizes, in upper case, and their bytes. A single letter is a binary unit, because limits and memory are binary.
+/// The units of sizes that [`parse`] accepts, in upper case, each with its number of bytes. A unit of a single letter is binary, because
+/// limits and memory usually are powers of two.
 const UNITS: [(&str, u64); 14] = [
     ("", 1),
     ("B", 1),
@@ -44,10 +45,11 @@ const UNITS: [(&str, u64); 14] = [
     ("TIB", 1 << 40),
 ];
 
-/// Parses a number of bytes with an optional unit in any case: `5GB` is decimal, `8GiB` and `8G` are binary.
+/// Parses a size: a whole number with an optional unit in upper or lower case. `5GB` is 5,000,000,000 bytes, and `8GiB` and `8G` are 8
+/// times 2^30 bytes.
 ///
 /// # Errors
-/// A sentence that says what is expected.
+/// `text` has another form, or the number of bytes exceeds 64 bits. The sentence says what is expected.
 pub fn parse(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);

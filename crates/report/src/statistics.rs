@@ -1,11 +1,12 @@
-//! Statistics of elements, computed in one pass and constant memory.
+//! Statistics of the elements of tensors. The elements are read once, and memory does not grow with their number.
 
 use serde::{Serialize, Serializer};
 use zten::num::u64_from_usize;
 
 use zten::json;
 
-/// The number of elements of a piece, which stay in the first cache of a processor while they are read twice.
+/// The number of elements that are processed at a time. They fit the first-level cache of a processor, which matters because they are
+/// read twice: for their mean, and for their distances from it.
 const PIECE: usize = 1 << 11;
 /// The number of partial sums that are kept side by side, so that the processor can add with vector instructions.
 const LANES: usize = 8;
@@ -16,13 +17,13 @@ pub trait Number: Copy + Default + PartialOrd + Into<f64> {}
 impl Number for f32 {}
 impl Number for f64 {}
 
-/// Returns the number among `first` and `numbers` that comes before the others by the order `precedes`.
+/// Returns the smallest or largest of `first` and `numbers`. `precedes` says whether its first argument is the more extreme number.
 fn outermost<T: Number>(numbers: &[T], first: T, precedes: fn(&T, &T) -> bool) -> T {
     let outer = |one: T, other: &T| if precedes(other, &one) { *other } else { one };
     numbers.iter().fold(first, outer)
 }
 
-/// Counts of elements, and the extremes, mean and standard deviation of the finite elements.
+/// The statistics of a set of elements: counts of all elements, and the extremes, mean and standard deviation of the finite ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// The number of elements.
@@ -49,18 +50,18 @@ impl Statistics {
         Self { count, zeros: count, min: zero, max: zero, ..Self::default() }
     }
 
-    /// Adds a chunk of elements. The mean of each piece of it is computed first, so that large numbers with small differences do
-    /// not lose precision.
+    /// Adds the elements `numbers`. The mean of each piece of 2,048 elements is computed first, and then their distances from this mean,
+    /// so that large numbers with small differences do not lose precision.
     pub fn add<T: Number>(&mut self, numbers: &[T]) {
         for piece in numbers.chunks(PIECE) {
             self.merge(&Self::of_finite(piece).unwrap_or_else(|| Self::of_any(piece)));
         }
     }
 
-    /// Returns the statistics of `numbers`, or `None` if one of them is not finite, or their sum is not.
+    /// Returns the statistics of `numbers`, or `None` if one of the numbers or their sum is not finite, or there are no numbers.
     ///
-    /// Nearly all pieces are finite, so this counts and compares without a branch for each number, on several lanes that the compiler
-    /// turns into vectors.
+    /// Nearly all pieces are finite. So this function counts and compares without a branch for each number, in several lanes that the
+    /// compiler turns into vector instructions, and leaves other pieces to [`of_any`](Self::of_any).
     fn of_finite<T: Number>(numbers: &[T]) -> Option<Self> {
         let (lanes, rest) = numbers.as_chunks::<LANES>();
         let first = *numbers.first()?;
@@ -137,7 +138,7 @@ impl Statistics {
         chunk
     }
 
-    /// Adds the statistics of other elements, so that these are the statistics of both together.
+    /// Adds `other`, the statistics of further elements, so that the result is the statistics of all elements together.
     pub fn merge(&mut self, other: &Self) {
         let (before, added) = (to_f64(self.finite()), to_f64(other.finite()));
         self.count = self.count.saturating_add(other.count);
@@ -159,13 +160,13 @@ impl Statistics {
         self.count.saturating_sub(self.nan).saturating_sub(self.infinities)
     }
 
-    /// Returns the mean of the finite elements, or `None` if there are no finite elements.
+    /// Returns the mean of the finite elements, or `None` if there are no finite elements or the mean overflows.
     pub fn mean(&self) -> Option<f64> {
         Some(self.mean).filter(|mean| self.finite() > 0 && mean.is_finite())
     }
 
-    /// The population standard deviation of the finite elements; `None` if there are no finite elements, or the sum of squares
-    /// overflows.
+    /// Returns the population standard deviation of the finite elements, or `None` if there are no finite elements or the sum of the
+    /// squares overflows.
     pub fn deviation(&self) -> Option<f64> {
         let deviation = (self.squares / to_f64(self.finite())).sqrt();
         Some(deviation).filter(|deviation| deviation.is_finite())

@@ -24,42 +24,45 @@ pub use manifest::{MANIFEST, Manifest, check_blobs};
 pub const BLOBS: &str = "blobs";
 /// The name of the folder, within the folder of a repository in a hub's cache, that has a folder for each downloaded revision.
 pub const SNAPSHOTS: &str = "snapshots";
-/// The name of the folder of a hub's repository that has a file for each branch, with the name of its revision.
+/// The name of the folder, within the folder of a repository in a hub's cache, that has a file for each branch or tag. The content of the
+/// file is the commit that was downloaded.
 pub const REFS: &str = "refs";
-/// The name of the folder of a hub's repository that has an empty file for each file that the hub does not have.
+/// The name of the folder, within the folder of a repository in a hub's cache, that has an empty file for each file that a program asked
+/// for and the hub does not have.
 pub const NO_EXIST: &str = ".no_exist";
-/// The name of the folder of a hub's cache that has an empty file for each download that was ever begun.
+/// The name of the folder at the top of a hub's cache that has an empty lock file for each download that was ever begun.
 pub const LOCKS: &str = ".locks";
 /// The name of the folder of an Ollama store that has the manifests, which list the blobs of models.
 pub const MANIFESTS: &str = "manifests";
 
-/// The number of folders between the folder of manifests and a manifest: `registry/namespace/model/tag`.
+/// The number of nested folders between the folder [`MANIFESTS`] of an Ollama store and a manifest: the path of a manifest is
+/// `REGISTRY/NAMESPACE/MODEL/TAG`.
 pub const MANIFEST_DEPTH: usize = 3;
 
-/// The digest of a blob's content that the name of the blob states.
+/// The digest by which a store names a blob, or the digest that was computed from the content of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlobDigest {
     /// The SHA-256 of the content.
     Sha256(Sha256),
-    /// A SHA-1. The hub gives that by which git names a file: of `blob`, a space, the length in decimal, a zero byte, and the content.
-    /// Some mirrors of the hub give the SHA-1 of the content alone.
+    /// A SHA-1. The hub names a small file by the SHA-1 that git computes: of `blob`, a space, the length in decimal, a zero byte, and the
+    /// content. Some mirrors of the hub name it by the SHA-1 of the content alone.
     Sha1([u8; 20]),
 }
 
 impl BlobDigest {
-    /// Parses the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file storage, or 40 of
-    /// a SHA-1. Returns `None` for a name of another form, which other servers than the hub give.
+    /// Parses `name`, the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file storage, or
+    /// 40 digits of a SHA-1 for any other file. Returns `None` for a name of another form, which some other servers give to blobs.
     pub fn of_hub(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?;
         parse_sha256(name).map(Self::Sha256).or_else(|| parse_hex(name).map(Self::Sha1))
     }
 
-    /// Parses the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits.
+    /// Parses `name`, the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits. Returns `None` for any other name.
     pub fn of_ollama(name: &OsStr) -> Option<Self> {
         parse_sha256(name.to_str()?.strip_prefix("sha256-")?).map(Self::Sha256)
     }
 
-    /// Returns the name of the algorithm, for messages.
+    /// Returns the name of the digest's algorithm, for messages: `SHA-256` or `git's SHA-1`.
     fn algorithm(&self) -> &'static str {
         match self {
             Self::Sha256(_) => "SHA-256",
@@ -75,7 +78,8 @@ impl BlobDigest {
         }
     }
 
-    /// Compares this digest, which the name of a blob says, with the digest of its content. Returns the finding if they differ.
+    /// Compares this digest, which the name of a blob states, with `found`, the digest that was computed from the content of the blob.
+    /// Returns the finding if they differ.
     pub fn compare(&self, found: &Self) -> Option<Finding> {
         if self == found {
             return None;
@@ -91,10 +95,10 @@ impl BlobDigest {
 /// The role of a file in a store of downloaded models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// The file is in no store, or the store does not say what its content is.
+    /// The file is in no store, or it is in a store but its name states no digest.
     #[default]
     Outside,
-    /// A blob whose name says its digest.
+    /// A blob: the name of the file states this digest of its content.
     Blob(BlobDigest),
     /// A blob that is not complete, because its client is still at work or was interrupted.
     Unfinished,
@@ -110,11 +114,12 @@ pub enum Role {
 pub enum Folder {
     /// The blobs of a repository in a hub's cache.
     HubBlobs,
-    /// A folder that a hub's cache keeps for itself, or a folder in it: [`REFS`], [`NO_EXIST`] or [`LOCKS`].
+    /// A folder in which a hub's cache records its own state, or a folder inside of one: [`REFS`] and [`NO_EXIST`] of a repository, and
+    /// [`LOCKS`]. [`Folder::of`] does not recognize [`LOCKS`], because only a walk through the cache can tell it from other folders.
     HubRecords,
     /// The blobs of an Ollama store.
     OllamaBlobs,
-    /// A folder in an Ollama store that is this number of levels below the folder of manifests.
+    /// The folder [`MANIFESTS`] of an Ollama store (0), or a folder inside of it. The number is the number of levels below [`MANIFESTS`].
     OllamaManifests(usize),
 }
 
@@ -166,16 +171,16 @@ impl Folder {
     }
 }
 
-/// Returns the role in a store of the file at `path`, and the canonical path of the file: the link in a snapshot is resolved to its
-/// blob. Returns `None` unless the file is a blob whose name says its digest, or a manifest.
+/// Returns the role in a store of the file at `path`, and the canonical path of the file. If `path` is a link in a snapshot of a hub's
+/// cache, this is the path of the blob. Returns `None` unless the file is a blob whose name states its digest, or a manifest of Ollama.
 pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
     let real = fs::canonicalize(path).ok()?;
     let role = Folder::of(real.parent()?)?.role(real.file_name()?);
     matches!(role, Role::Blob(_) | Role::Manifest).then_some((role, real))
 }
 
-/// Returns whether `name` is that of a file that programs keep beside the repositories of a hub's cache: a tag for programs that make
-/// backups, and the versions of the cache for transformers and diffusers.
+/// Returns whether `name` is the name of a file that programs keep at the top of a hub's cache: a mark that tells backup programs to skip
+/// the cache, and the versions of the cache of transformers and of diffusers.
 pub fn is_record_of_cache(name: &OsStr) -> bool {
     ["CACHEDIR.TAG", "version.txt", "version_diffusers_cache.txt"].iter().any(|own| name == *own)
 }
@@ -185,18 +190,19 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// The suffixes of blobs in a cache of the hub that are not complete: of the clients in Python and JavaScript, of the client in Rust, and
-/// of llama.cpp.
+/// The suffixes of blobs in a cache of the hub whose download has not ended. The clients in Python and JavaScript write the first one, the
+/// client in Rust the second, and llama.cpp the third.
 const UNFINISHED_SUFFIXES: [&str; 3] = [".incomplete", ".part", ".downloadInProgress"];
 
-/// Returns whether `name` is that of a blob in a cache of the hub whose download has not ended.
+/// Returns whether `name` has a suffix that marks a blob in a cache of the hub whose download has not ended.
 fn is_unfinished_of_hub(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
     UNFINISHED_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// Returns whether `name` is that of a blob in a store of Ollama that is not complete: `sha256-DIGEST-partial`, also with `-` and a
-/// number, of a download, or `sha256-` and a number of at most ten digits, of a model that is being created.
+/// Returns whether `name` is the name of a blob in a store of Ollama that is not complete. A download has the name
+/// `sha256-DIGEST-partial` or `sha256-DIGEST-partial-NUMBER`. A blob of a model that is being created has the name `sha256-NUMBER`, with
+/// at most ten digits.
 fn is_unfinished_of_ollama(name: &OsStr) -> bool {
     let is_number =
         |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
@@ -209,7 +215,8 @@ fn is_unfinished_of_ollama(name: &OsStr) -> bool {
     is_of_download || rest.len() <= 10 && is_number(rest)
 }
 
-/// Returns the finding on a blob that is not complete. Its content is unknown, and may be part of a valid file.
+/// Returns the finding about a blob whose download or creation has not ended. The verdict is "unsupported" and not "invalid", because the
+/// bytes may be the beginning of a valid file.
 pub fn unfinished() -> Finding {
     let verdict = Verdict::Unsupported;
     Finding { verdict, ..finding(&UNFINISHED, UNFINISHED.broken().to_owned()) }

@@ -1,4 +1,4 @@
-//! SHA-256 sums of the decoded components of a file, which do not depend on byte order and encoding.
+//! SHA-256 digests of the decoded components of tensors. The digests do not depend on the byte order and encoding in a file.
 
 use std::convert::Infallible;
 use std::fmt::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::digests::{self, DigestLine, HEADER};
 /// The length and the digest of one component.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// The number of decoded bytes, or `None` if it is not known.
+    /// The number of bytes of the component after decoding, or `None` if it is not known.
     pub bytes: Option<u64>,
     /// The SHA-256 of the bytes that [`Of`] selects, or `None` if the component cannot be read.
     pub sha256: Option<[u8; 32]>,
@@ -23,14 +23,14 @@ pub struct Sum {
 /// Which form of a component's bytes is hashed.
 #[derive(Clone, Copy, Debug)]
 pub enum Of {
-    /// The decoded, little-endian bytes.
+    /// The decoded bytes, in which elements are little-endian.
     Bytes,
-    /// Normalized bytes, which are equal for equal content: see [`Normalization::content`].
+    /// The bytes after [`Normalization::content`], which are equal for equal content: for example, indices of any width become `u64`.
     Content,
 }
 
-/// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know, or is unread by a rule of
-/// another format. Such an object does not make the file invalid.
+/// Returns whether `error` says that an object has a dtype, encoding or layout that zten does not know, or that a rule of another format
+/// than zTensor makes the object unread. Such an object does not make its file invalid.
 pub fn is_unknown(error: &Error) -> bool {
     let unknown = [Unsupported::Dtype, Unsupported::Encoding, Unsupported::Layout];
     let is_of_other_format = |row: &Row| rules::rows().any(|own| own.id() == row.id());
@@ -38,7 +38,8 @@ pub fn is_unknown(error: &Error) -> bool {
         || matches!(error.kind(), ErrorKind::Unsupported(row) if is_of_other_format(row))
 }
 
-/// Verifies the components of `object`, and returns the length and digest of each, in the order of the manifest.
+/// Reads and verifies the components of `object`, and returns the length and digest of each, in the order of the manifest. `of` says
+/// which form of the bytes the digest is of. The length counts the decoded bytes in either form.
 pub fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>, Error> {
     let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
     verifier.object(object, |component, chunk| {
@@ -64,15 +65,16 @@ pub fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<S
     Ok(hashers.into_iter().map(sum).collect())
 }
 
-/// Pairs each component of `object` with its checksum, and sorts the pairs by the role of the component, in byte order. `sums` has one
-/// checksum for each component, in the order of the manifest.
+/// Pairs each component of `object` with its length and digest, and sorts the pairs by the roles of the components, in byte order. `sums`
+/// has the length and digest of each component, in the order of the manifest.
 pub fn sorted<'a>(object: &Tensor<'a>, sums: &[Sum]) -> Vec<(Component<'a>, Sum)> {
     let mut components: Vec<_> = object.components().zip(sums.iter().copied()).collect();
     components.sort_by_key(|(component, _)| component.role());
     components
 }
 
-/// Returns the entries of the components of `object` for a list of digests. `sums` has the length and digest of each.
+/// Returns the entries of the components of `object` for a list of digests, sorted by the roles of the components. `sums` has the length
+/// and digest of each component, in the order of the manifest.
 pub fn entries<'a>(object: &Tensor<'a>, sums: &[Sum]) -> impl Iterator<Item = DigestLine<'a>> {
     let object = *object;
     sorted(&object, sums).into_iter().map(move |(component, sum)| DigestLine {
@@ -84,7 +86,8 @@ pub fn entries<'a>(object: &Tensor<'a>, sums: &[Sum]) -> impl Iterator<Item = Di
     })
 }
 
-/// Returns the sums of an `object` that cannot be read: the sizes of its components, without digests.
+/// Returns the lengths of the components of an `object` that cannot be read, in place of the result of [`sum`]: no component has a
+/// digest.
 pub fn unsummed(object: &Tensor<'_>) -> Vec<Sum> {
     let unsummed =
         |component: Component<'_>| Sum { bytes: component.decoded_length(), sha256: None };
@@ -106,7 +109,7 @@ pub fn identity<'e>(entries: impl IntoIterator<Item = DigestLine<'e>>) -> Option
     Some(list.0.finalize().into())
 }
 
-/// Hashes the text that is written.
+/// A writer that feeds the text that is written to a hash, so that a long list of digests is not kept in memory.
 struct Hashing(Sha256);
 
 impl fmt::Write for Hashing {

@@ -1,4 +1,4 @@
-//! Short texts for element types, layouts and shapes.
+//! Short texts about the element types, layouts and shapes of tensors, for the output of commands.
 
 use zten::conventions::{Convention, QuantizedForm};
 use zten::formats::Block;
@@ -7,18 +7,20 @@ use zten::{Component, Tensor, escape};
 
 use crate::archive::is_known;
 
-/// The largest width of a word in output, in columns of the terminal.
+/// The largest width of the name of a type or layout in output, in columns of a terminal.
 const WORD: usize = 24;
-/// The largest width of a shape in output, in columns of the terminal.
+/// The largest width of a shape in output, in columns of a terminal.
 const SHAPE: usize = 40;
 
-/// Shortens `word`, and appends a question mark if the word is not `known` from the specification.
+/// Returns `word`, the name of a type or layout, shortened to 24 columns. If zten does not know the name (`known` is false), a question
+/// mark follows.
 pub fn word(word: &str, known: bool) -> String {
     let mark = if known { "" } else { "?" };
     format!("{}{mark}", escape::word(word, WORD))
 }
 
-/// Returns the name of an element type. An unknown type is followed by its storage type.
+/// Returns the name of the type `element`. A question mark follows the name of an unknown type, and then, in parentheses, the name of the
+/// type in which its elements are stored, if that is known.
 pub fn element(element: ElementType<'_>) -> String {
     match element {
         ElementType::UnknownLogical(name, storage) => {
@@ -33,7 +35,8 @@ pub fn element(element: ElementType<'_>) -> String {
     }
 }
 
-/// Returns the name of the layout of `object`: `quantized` for a group of tensors that follow a convention.
+/// Returns the name of the layout of `object`, followed by a question mark if zten does not know the layout. Returns `quantized` if
+/// `object` stands for several tensors of a file that store one quantized tensor by a convention.
 pub fn format(object: &Tensor<'_>) -> String {
     if Convention::of(object).is_some() {
         return "quantized".to_owned();
@@ -41,7 +44,8 @@ pub fn format(object: &Tensor<'_>) -> String {
     word(object.layout_name(), is_known(object))
 }
 
-/// Returns the type of the elements of `component`: the name of the blocks of GGUF, or of the dtype.
+/// Returns the name of the type of the elements of `component`: of the block type if the tensor has blocks of GGUF, and otherwise of the
+/// dtype.
 pub fn elements(component: &Component<'_>) -> String {
     match Block::of(&component.tensor()) {
         Some(block) => block.name.to_owned(),
@@ -49,8 +53,8 @@ pub fn elements(component: &Component<'_>) -> String {
     }
 }
 
-/// Returns the type of the elements of `object` if `data` is its only component, the form of a group of tensors that follow a convention,
-/// and the layout of other objects.
+/// Returns the text that describes the type of `object` in one word or phrase: the type of its elements if `data` is its only component;
+/// the bits and group size if several tensors store it as a quantized tensor by a convention; and the name of the layout otherwise.
 pub fn kind(object: &Tensor<'_>) -> String {
     let mut components = object.components();
     match (components.next(), components.next()) {

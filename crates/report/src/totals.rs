@@ -1,4 +1,4 @@
-//! Sums over the objects and components of a file.
+//! The number of objects and components of a file, and the sums of their sizes, in total and for each type of elements.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use zten::json::{self, Integer, List};
 
 use crate::size::human;
 
-/// The number of components of some kind, and the sums of their stored and decoded bytes.
+/// The number of components of a file or of an element type, and the sums of their stored and decoded bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals {
-    /// The number of components.
+    /// The number of components that were added.
     pub components: u64,
     /// The number of bytes that the components take in the file.
     pub stored: u64,
-    /// The number of bytes of the components after decoding; `None` if the decoded length of any of them is not known.
+    /// The number of bytes of the components after decoding, or `None` if the decoded length of a component is not known.
     pub decoded: Option<u64>,
 }
 
@@ -30,7 +30,8 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Adds a component with `stored` stored bytes and `decoded` decoded bytes, if this number is known.
+    /// Adds a component that takes `stored` bytes in the file and has `decoded` bytes after decoding. A `decoded` of `None`, for a length
+    /// that is not known, makes the sum of decoded bytes unknown, too.
     pub fn add(&mut self, stored: u64, decoded: Option<u64>) {
         self.components = self.components.saturating_add(1);
         self.stored = self.stored.saturating_add(stored);
@@ -39,16 +40,16 @@ impl Totals {
     }
 }
 
-/// Sums over a whole file. Memory does not grow with the number of objects, since there are few known types and all unknown
-/// types are counted together.
+/// The sums over all objects of a file. Their memory does not grow with the number of objects, because there are few known element types,
+/// and all unknown types are counted together.
 #[derive(Debug)]
 pub struct FileTotals {
     objects: u64,
-    /// The number of elements of all readable objects together; `None` if it exceeds 64 bits.
+    /// The number of elements of all readable objects together, or `None` if the number exceeds 64 bits.
     parameters: Option<u64>,
     /// The sums over all components.
     pub all: Totals,
-    /// The sums for each element type. The key `None` stands for all unknown types.
+    /// The sums for each element type, by its name. The key `None` has the sums of the components of all unknown types.
     types: BTreeMap<Option<Cow<'static, str>>, Totals>,
 }
 
@@ -80,14 +81,15 @@ impl FileTotals {
         totals
     }
 
-    /// Adds an object with `elements` parameters; `None` stands for a number that exceeds 64 bits.
+    /// Adds an object with this number of `elements`, which count as parameters. `None` means that the number exceeds 64 bits.
     fn object(&mut self, elements: Option<u64>) {
         self.objects = self.objects.saturating_add(1);
         let both = self.parameters.zip(elements);
         self.parameters = both.and_then(|(sum, elements)| sum.checked_add(elements));
     }
 
-    /// Adds a component with the element type `element`, if it is known.
+    /// Adds a component to the sums of the file and of its element type. `element` is the name of this type, or `None` if the type is not
+    /// known. `stored` and `decoded` are the sizes of the component in bytes.
     fn component(&mut self, element: Option<Cow<'static, str>>, stored: u64, decoded: Option<u64>) {
         self.all.add(stored, decoded);
         self.types.entry(element).or_default().add(stored, decoded);
@@ -102,7 +104,8 @@ impl FileTotals {
         types
     }
 
-    /// Returns phrases for text output: the number of parameters, and the bytes of each type.
+    /// Returns phrases for text output, such as "8 parameters: 32 B of f32" and "4 B of u8": the number of parameters with the decoded
+    /// bytes of the first type, and then the decoded bytes of each further type.
     pub fn phrases(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),
@@ -159,7 +162,8 @@ impl Serialize for FileTotals {
     }
 }
 
-/// Returns the name of the dtype of a component, if the dtype is known.
+/// Returns the name of the dtype of `component`, or the name of the block type if its tensor has blocks of GGUF. Returns `None` if the
+/// dtype is not known.
 pub fn dtype_name(component: &Component<'_>) -> Option<Cow<'static, str>> {
     if let Some(block) = block_name(&component.tensor()) {
         return Some(block.into());

@@ -7,8 +7,9 @@ use zten::{Component, DType};
 /// The number of packed bytes that are unpacked at a time.
 const PIECE: usize = 2048;
 
-/// Returns the number of elements of `component` if two of them share a byte, and `None` otherwise. If the object does not tell
-/// the number, every half of every byte is an element.
+/// Returns the number of elements of `component` if they are 4-bit floats (`f4_e2m1`), of which two share a byte. If the object does not
+/// tell the number, each half of each byte counts as an element. Returns `None` for other dtypes, and if the decoded length is not known
+/// either.
 pub fn count(component: &Component<'_>) -> Option<u64> {
     if component.dtype() != DType::F4E2M1 {
         return None;

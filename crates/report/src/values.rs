@@ -10,7 +10,8 @@ use crate::unpacked::{self, Unpacking};
 /// The number of elements that are converted at a time.
 const PIECE: usize = 1 << 10;
 
-/// A converter of the bytes of an object to numbers as they arrive. It remembers how far the object has been converted.
+/// A converter of the elements of one dense or sparse tensor to `f64` numbers. The bytes of the elements arrive in chunks, which may end
+/// within an element: the converter keeps its first bytes until the next chunk.
 #[derive(Debug)]
 pub struct Values {
     /// The role of the component that holds the elements.
@@ -28,8 +29,12 @@ enum ValueForm {
 }
 
 impl Values {
-    /// Creates a converter for the elements of `object`, or returns the reason why they have no values, as in "the elements are
-    /// {reason}". The values of a quantized tensor come from its [dequantizer](Tensor::dequantizer).
+    /// Creates a converter for the elements of the dense or sparse tensor `object`.
+    ///
+    /// # Errors
+    /// The elements cannot be converted: `object` is quantized or has an unknown layout, or its elements are complex or of an unknown type.
+    /// The error is a phrase that completes the sentence "the elements are …". The numbers of a quantized tensor come from its
+    /// [dequantizer](Tensor::dequantizer) instead.
     pub fn of(object: &Tensor<'_>) -> Result<Self, &'static str> {
         let role = match object.layout() {
             Layout::SparseCsr | Layout::SparseCoo => "values",
@@ -56,7 +61,7 @@ impl Values {
         self.role
     }
 
-    /// Returns the type of the elements. An element is printed in the shortest digits that identify it in this type.
+    /// Returns the type of the elements. It decides in how many digits an element is printed: the fewest that identify it in this type.
     pub fn kind(&self) -> NumberKind {
         match self.form {
             ValueForm::Plain(kind) => kind,
@@ -64,7 +69,8 @@ impl Values {
         }
     }
 
-    /// Converts the elements in the next bytes, and passes the numbers to `take`. `chunk` may end within an element.
+    /// Converts the elements in `chunk`, the next bytes of the component that holds the elements, and passes the numbers to `take` in
+    /// pieces. `chunk` may end within an element.
     pub fn chunk(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[f64])) {
         let Self { form, begun, numbers, .. } = self;
         match form {
@@ -85,7 +91,8 @@ impl Values {
     }
 }
 
-/// Passes the complete elements of `width` bytes in `chunk` to `take`, and keeps the bytes of an incomplete element in `begun`.
+/// Passes the complete elements in `chunk`, each of `width` bytes, to `take` in pieces. `begun` holds the first bytes of an element that
+/// the chunk before left incomplete, and afterwards those that this chunk leaves.
 fn split_elements(chunk: &[u8], begun: &mut Vec<u8>, width: usize, take: &mut dyn FnMut(&[u8])) {
     let missing = if begun.is_empty() { 0 } else { width.saturating_sub(begun.len()) };
     let (first, rest) = chunk.split_at(missing.min(chunk.len()));

@@ -1,4 +1,5 @@
-//! Reads the corpus by its indices: accepted files, rejected files, and files with shards.
+//! Reads the files of the corpus, and the indices that say what each file is expected to do: accepted files, rejected
+//! files, and files with shards. Tests of all crates use this module.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use zten::{Error, Limits, OpenOptions};
 
 use crate::sample;
 
-/// Returns the folder of the corpus.
+/// Returns the path of the folder `corpus` of the repository.
 pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
@@ -21,20 +22,20 @@ pub fn other_formats(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Reads a file by its path in the corpus.
+/// Reads the file at `path`, which is relative to the folder `corpus`.
 pub fn read(path: &str) -> Vec<u8> {
     std::fs::read(corpus().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Reads an accepted file of a generation before 2.
+/// Reads the accepted file of a generation before 2 at the path `name` in the folder `corpus/accept`.
 pub fn read_accepted(name: &str) -> Vec<u8> {
     read(&format!("accept/{name}"))
 }
 
-/// The expected error of a file.
+/// The error that a file of the corpus is expected to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The id of the rule.
+    /// The id of the rule that the error is reported under.
     pub rule: String,
     /// The offset of the fault in the file, if the error has one.
     pub offset: Option<u64>,
@@ -45,8 +46,8 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Parses the columns of an index: the rule, and the offset, the object and the component, each of which is a number or
-    /// empty.
+    /// Parses four columns of an index: the id of a rule, and the offset, object and component of the error, each of
+    /// which is a number, or `-` if there is none.
     pub(crate) fn parse(rule: &str, [offset, object, component]: [&str; 3]) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -56,7 +57,7 @@ impl Expected {
         }
     }
 
-    /// Returns the rule and the position of `error`.
+    /// Returns the rule and the position of `error`. An error without a rule gets the rule `misuse`.
     pub fn from_error(error: &Error) -> Self {
         Self {
             rule: error.rule().unwrap_or("misuse").to_owned(),
@@ -67,22 +68,23 @@ impl Expected {
     }
 }
 
-/// A line of an index of reject files.
+/// A line of an index of rejected files.
 #[derive(Clone, Debug)]
 pub struct Reject {
-    /// The name, without folders.
+    /// The name of the file, without folders.
     pub file: String,
     /// The path of the file.
     pub path: PathBuf,
-    /// The error of the file.
+    /// The error with which the file is rejected.
     pub expected: Expected,
-    /// Whether the file opens, and is rejected when its content is read.
+    /// Whether the file opens, and is rejected only when its content is read.
     pub content: bool,
-    /// The options, as the index spells them.
+    /// The options with which the file is opened, as the index spells them.
     pub given: String,
-    /// The options.
+    /// The options with which the file is opened.
     pub options: OpenOptions,
-    /// The most similar accepted file, relative to `corpus/accept`.
+    /// The path of the most similar accepted file, relative to `corpus/accept`, or to `corpus/v2/accept` for a file
+    /// of generation 2.
     pub neighbor: String,
 }
 
@@ -93,7 +95,8 @@ impl Reject {
     }
 }
 
-/// Parses the column of options of an index.
+/// Parses the column of an index that gives the options to open a file with: `-` for the default options, or words
+/// such as `canonical=yes`, `tolerate=NAME` and `limit=NAME:VALUE`.
 pub fn options(text: &str) -> OpenOptions {
     let (mut limits, mut options) = (Limits::default(), OpenOptions::default());
     for option in text.split(' ').filter(|option| *option != "-") {
@@ -110,13 +113,13 @@ pub fn options(text: &str) -> OpenOptions {
     options.limits(limits)
 }
 
-/// Returns all lines of the indices of files before generation 2; under Miri a sample of them.
+/// Returns one [`Reject`] for each rejected file of the generations before 2, from their indices; under Miri for a
+/// sample of them.
 pub fn reject_index() -> impl Iterator<Item = Reject> {
     reject_index_of(&["reject", "reject/interop"])
 }
 
-/// Returns all lines of the index of files of generation 2, whose neighbors are relative to `corpus/v2/accept`; under Miri a
-/// sample of them.
+/// Returns one [`Reject`] for each rejected file of generation 2, from its index; under Miri for a sample of them.
 pub fn reject_index_v2() -> impl Iterator<Item = Reject> {
     reject_index_of(&["v2/reject"])
 }
@@ -153,26 +156,26 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
     })
 }
 
-/// An accepted file.
+/// An accepted file of the corpus.
 #[derive(Clone, Debug)]
 pub struct Accepted {
-    /// The path, relative to `corpus/accept`.
+    /// The path, relative to `corpus/accept`, or to `corpus/v2/accept` for a file of generation 2.
     pub name: String,
     /// The path of the file.
     pub path: PathBuf,
     /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// The unsupported feature because of which the content cannot be read, if there is one.
+    /// The unsupported feature that keeps the content from being read although the file opens, if there is one.
     pub opens_only: Option<String>,
 }
 
-/// Returns all accepted files before generation 2; under Miri a sample of them.
+/// Returns all accepted files of the generations before 2; under Miri a sample of them.
 pub fn accepted() -> impl Iterator<Item = Accepted> {
     let folders = ["", "0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"];
     accepted_of(corpus().join("accept"), &folders)
 }
 
-/// Returns all accepted files of generation 2, whose names are relative to `corpus/v2/accept`; under Miri a sample of them.
+/// Returns all accepted files of generation 2; under Miri a sample of them.
 pub fn accepted_v2() -> impl Iterator<Item = Accepted> {
     accepted_of(corpus().join("v2/accept"), &["", "../2.1"])
 }
@@ -211,37 +214,40 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
     })
 }
 
-/// Validates all of `file` without its shards, as `zten check --no-shards` does.
+/// Opens `file` with `options` and validates its header and its content, but no shards, as `zten check --no-shards`
+/// does.
 ///
 /// # Errors
-/// The faults of the file.
+/// The first fault of the file.
 pub fn check(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     options.from_bytes(file)?.verify().map(drop)
 }
 
-/// Returns whether the feature `zstd-ruzstd` decodes the invalid blocks of the corpus file `file`: four streams of fewer than
-/// six bytes, and Huffman trees that are too deep, deeper than their codes, or name weights above 11.
+/// Returns whether the feature `zstd-ruzstd` decodes the corpus file `file` although its zstd blocks are invalid:
+/// they have four streams of fewer than six literals, Huffman codes of more than 11 bits, a Huffman tree without a
+/// code of the longest length, or a table that names Huffman weights above 11.
 pub fn is_lax(file: &str) -> bool {
     let cases = ["huffman-of-4-of-4.zt", "tree-of-12-bits.zt", "tree-without-longest.zt"];
     cases.iter().any(|case| file.ends_with(case)) || file.contains("-weights-up-to-")
 }
 
-/// A file with shards, and the expected result if its shards are looked for in the same folder.
+/// A line of the index of files with shards: a file, and the expected result if its shards are looked for in the same
+/// folder.
 #[derive(Clone, Debug)]
 pub struct Sharded {
     /// The path of the file.
     pub path: PathBuf,
-    /// The rule that the file breaks, or the unsupported feature; `None` if the file is valid.
+    /// The error that the file has, or the unsupported feature that it needs; `None` if the file is valid.
     pub expected: Option<Expected>,
-    /// The options, as the index spells them.
+    /// The options with which the file is opened, as the index spells them.
     pub given: String,
-    /// The options.
+    /// The options with which the file is opened.
     pub options: OpenOptions,
-    /// The most similar valid file, if the file breaks a rule.
+    /// The path of the most similar valid file, if the index names one.
     pub neighbor: Option<PathBuf>,
 }
 
-/// Returns all lines of the index of files with shards.
+/// Returns one [`Sharded`] for each line of the index of files with shards.
 pub fn sharded() -> impl Iterator<Item = Sharded> {
     let folder = corpus().join("v2/shards");
     let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();

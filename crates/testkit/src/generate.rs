@@ -1,15 +1,17 @@
-//! Generates files to open: realistic files, and files that are expensive to open.
+//! Generates zTensor files in memory that tests and benchmarks open: files like those of real models, and files that
+//! are expensive to open.
 
 use fastrand::Rng;
 use zten::{Archive, Error, OpenOptions, ReadAt};
 use zten_corpus::base::{NONE, bare_object, component, dense_object, object, v1, zstd_component};
 use zten_corpus::cbor::{Item, fields, keyed, nested as levels, push_head, push_text, text, uint};
 
-/// A file that can only be opened: its manifest is in memory, and its data, which would be zeros, is not.
+/// A generated file of generation 1 of which only the manifest is in memory. Its data, which may be many gigabytes of
+/// zeros, is not, so the file is good for opening only.
 pub struct File {
-    /// The manifest.
+    /// The bytes of the manifest.
     pub manifest: Vec<u8>,
-    /// The number of bytes before the manifest.
+    /// The number of bytes of the file before the manifest.
     pub data: u64,
     /// The number of objects, levels or keys, depending on what the file has many of.
     pub objects: u64,
@@ -25,13 +27,14 @@ impl File {
         OpenOptions::default().open_source(self.source(), self.data + length + 16)
     }
 
-    /// Returns the source of the file's bytes.
+    /// Returns a source of the bytes of the file.
     pub fn source(&self) -> ManifestInMemory<'_> {
         ManifestInMemory { manifest: &self.manifest, start: self.data }
     }
 }
 
-/// A file of generation 1 that has only its header, manifest and footer in memory.
+/// The source of the bytes of a [`File`] of generation 1. Only the manifest is in memory; the magic and the footer
+/// are computed, and all other bytes are zeros.
 pub struct ManifestInMemory<'m> {
     manifest: &'m [u8],
     /// The offset of the manifest in the file.
@@ -68,7 +71,8 @@ impl ReadAt for ManifestInMemory<'_> {
     }
 }
 
-/// Returns `count` names of tensors, as a transformer has them.
+/// Returns `count` different names of tensors like those of a transformer model, such as
+/// `model.layers.000000.mlp.up_proj.weight`.
 pub fn names(count: usize) -> Vec<String> {
     const PARTS: [&str; 9] = [
         "input_layernorm.weight",
@@ -91,14 +95,14 @@ pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
     items
 }
 
-/// Returns a manifest of 1.2 with `objects`, which are created one after another. The map of objects has an indefinite
-/// length if `indefinite`.
+/// Returns the bytes of a 1.2 manifest with `objects`, which are encoded one by one as the iterator returns them. The
+/// CBOR map of the objects has an indefinite length if `indefinite`.
 fn manifest<N: AsRef<str>>(
     objects: impl ExactSizeIterator<Item = (N, Item)>,
     indefinite: bool,
 ) -> Vec<u8> {
     let mut out = v1("1.2.0", NONE).take("").encode().bytes;
-    // Removes the head of the empty map.
+    // The encoded manifest ends with an empty map of objects, whose one byte is replaced.
     out.pop();
     if indefinite {
         out.push(0xbf);
@@ -113,11 +117,11 @@ fn manifest<N: AsRef<str>>(
     out
 }
 
-/// The size of an object of [`dense`] in bytes.
+/// The size in bytes of the blob of each object of [`dense`]: 4,096 rows of 16 bf16 elements.
 const BLOB: u64 = 4096 * 32;
 
-/// Returns a 1.2 file of dense objects with `names`. With `digests` they have digests, and with `disorder` their blobs are in a
-/// shuffled order.
+/// Returns a 1.2 file of dense objects with `names`. If `digests`, each component has a digest. If `disorder`, the
+/// blobs are in a shuffled order, and otherwise in the order of the objects.
 pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     let mut places: Vec<u64> = (0..names.len() as u64).collect();
     if disorder {
@@ -126,7 +130,8 @@ pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     placed(names, digests, &places)
 }
 
-/// Returns a 1.2 file of dense objects with `names`, whose blobs are at the indices `places` in the data.
+/// Returns a 1.2 file of dense objects with `names`. The blob of each object lies at the index in `places`, counted
+/// in blobs from the start of the data.
 fn placed(names: &[String], digests: bool, places: &[u64]) -> File {
     let digest = text(&format!("sha256:{}", "0123456789abcdef".repeat(4)));
     let object = |(name, place): (&String, &u64)| {
@@ -141,8 +146,8 @@ fn placed(names: &[String], digests: bool, places: &[u64]) -> File {
     File { manifest, data: 64 + objects * BLOB, objects }
 }
 
-/// Returns a file of `count` objects with the shortest possible CBOR, with one component each if `has_component`. The map of
-/// objects has an indefinite length if `indefinite`.
+/// Returns a 1.2 file of `count` objects with the shortest possible CBOR. Each object has one component if
+/// `has_component`, and otherwise none. The map of objects has an indefinite length if `indefinite`.
 pub fn smallest(count: u32, has_component: bool, indefinite: bool) -> File {
     let parts = has_component.then(|| ("", component("u8", 0, 0)));
     let own = object(&[], "", parts);
@@ -150,7 +155,7 @@ pub fn smallest(count: u32, has_component: bool, indefinite: bool) -> File {
     File { manifest: manifest(objects, indefinite), data: 64, objects: count.into() }
 }
 
-/// Returns the short name of object `i` of `count`. The names are not sorted.
+/// Returns the short name of object number `i` of `count`. The names are distinct, and not in sorted order.
 fn short_name(i: u32, count: u32) -> String {
     let mut n = (u64::from(i) * 7919 + 13) % u64::from(count.max(1));
     let mut name = String::new();
@@ -161,29 +166,31 @@ fn short_name(i: u32, count: u32) -> String {
     name
 }
 
-/// Returns a file of `count` objects, all of which except the first have the same name.
+/// Returns a file of `count` objects. The first is called `other`, and all others have the same name, which is an
+/// error.
 pub fn same_names(count: usize) -> File {
     let mut all = vec!["same".to_owned(); count];
     "other".clone_into(&mut all[0]);
     dense(&all, false, false)
 }
 
-/// Returns a file of `count` objects whose blobs have the same offset.
+/// Returns a file of `count` objects with different names, whose blobs are the same byte range of the file.
 pub fn same_blobs(count: usize) -> File {
     placed(&names(count), false, &vec![1; count])
 }
 
-/// Returns a file whose root has the fields `pairs` and no others.
+/// Returns a file whose manifest is a map of only the fields `pairs`. `objects` becomes [`File::objects`].
 fn of_fields<const N: usize>(pairs: [(&str, Item); N], objects: u64) -> File {
     File { manifest: fields(pairs).encode().bytes, data: 64, objects }
 }
 
-/// Returns a file with `depth` nested arrays in an ignored field.
+/// Returns a file whose manifest has an unknown field `x` of `depth` nested arrays, which a reader skips.
 pub fn nested(depth: usize) -> File {
     of_fields([("x", levels(depth, &[0x81], &[0], &[]))], depth as u64)
 }
 
-/// Returns files with a container that claims 2^60 entries, one for each kind of container.
+/// Returns twelve files, each with a short CBOR string, array or map that claims 2^60 bytes or entries, in an unknown
+/// field, as the objects, or as the attributes.
 pub fn claims() -> Vec<File> {
     let claim = |major: u8| [&[(major << 5) + 27][..], &(1_u64 << 60).to_be_bytes()].concat();
     let item = |major| Item::Raw([claim(major), vec![0; 1000]].concat());
@@ -192,7 +199,7 @@ pub fn claims() -> Vec<File> {
     kinds.flat_map(|kind| ["x", "objects", "attributes"].map(|field| file(kind, field))).collect()
 }
 
-/// Returns a file with `maps` attribute maps of `count` keys, which are not sorted and differ only in their last bytes.
+/// Returns a file of `maps` objects, each with a map of `count` attributes, whose keys are short and not sorted.
 pub fn attributes(count: u32, maps: u32) -> File {
     let own = keyed((0..count).map(|key| (short_name(key, count), uint(0))));
     let mut object = bare_object();
@@ -202,8 +209,9 @@ pub fn attributes(count: u32, maps: u32) -> File {
     File { manifest: manifest(objects, false), data: 64, objects: all }
 }
 
-/// Returns a file of one object `w` of an unknown layout, whose only component is the zstd frame `frame`. With the decoded size
-/// `declared`, the file is of generation 1.2.
+/// Returns a file of one object `w` of an unknown layout, whose only component is the zstd frame `frame`. If the
+/// decoded size in bytes is `declared`, the file is of generation 1.2; if it is `None`, of generation 1.1, which has
+/// no such field.
 pub fn packed(frame: &[u8], declared: Option<u64>) -> Vec<u8> {
     let component = zstd_component("u8", 64, frame.len() as u64, declared.unwrap_or_default());
     let version = if declared.is_some() { "1.2.0" } else { "1.1.0" };

@@ -26,7 +26,8 @@ pub use open::{
 };
 pub use placed::{Placed, borrows, placed};
 
-/// Returns the largest heap in bytes that opening a file with `manifest` bytes of manifest may take: `docs/limits.md`.
+/// Returns the largest number of bytes on the heap that opening a file may take if `manifest` is the size of its
+/// manifest in bytes. `docs/limits.md` states this bound.
 pub fn heap_bound(manifest: u64) -> u64 {
     12 * manifest + (64 << 10)
 }

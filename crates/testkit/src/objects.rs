@@ -1,14 +1,14 @@
-//! Generates pseudorandom valid objects for models of files.
+//! Generates pseudorandom valid objects, with which oracles build the files that they test.
 
 use arbitrary::{Result, Unstructured};
 use zten::element::{LogicalType, StorageType};
 
-/// The element type of a part.
+/// The element type of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// The storage type.
+    /// The storage type, in which the elements are stored.
     pub storage: StorageType,
-    /// The logical type, if there is one.
+    /// The logical type, which says what a stored element means, if there is one.
     pub logical: Option<LogicalType>,
 }
 
@@ -25,10 +25,10 @@ impl From<LogicalType> for Type {
 }
 
 impl Type {
-    /// Chooses a type; in one of three cases one of the types `logical`.
+    /// Chooses a type: in one of three cases one of the types in `logical`, and otherwise any storage type.
     ///
     /// # Errors
-    /// Never: if `u` runs out of bytes, zeros follow.
+    /// `logical` is empty. If `u` runs out of bytes, zeros follow.
     pub fn any(u: &mut Unstructured<'_>, logical: &[LogicalType]) -> Result<Self> {
         let is_logical = u.ratio(1, 3)?;
         Ok(if is_logical {
@@ -50,10 +50,10 @@ impl Type {
     }
 }
 
-/// A part of an object, with its decoded little-endian elements.
+/// A component of a generated object, with its decoded elements in little-endian order.
 #[derive(Clone, Debug)]
 pub struct ObjectComponent {
-    /// The role.
+    /// The role of the component in its object, such as `indices`.
     pub role: &'static str,
     /// The type of the elements.
     pub of: Type,
@@ -64,7 +64,7 @@ pub struct ObjectComponent {
 }
 
 impl ObjectComponent {
-    /// Generates a part of `elements` elements, whose content repeats 16 pseudorandom bytes.
+    /// Generates a component of `elements` elements, whose content repeats 16 pseudorandom bytes.
     ///
     /// # Errors
     /// Never: if `u` runs out of bytes, zeros follow.
@@ -92,7 +92,8 @@ impl ObjectComponent {
         Ok(Self { role, of, elements, content })
     }
 
-    /// Creates a part of `indices`, stored as numbers of the type `storage`.
+    /// Creates a component of the role `role` whose elements are `indices`, stored as numbers of the type `storage`.
+    /// Higher bits of an index that do not fit are dropped.
     pub fn indices(role: &'static str, storage: StorageType, indices: &[u64]) -> Self {
         let width = usize::from(storage.width());
         let number = |index: &u64| index.to_le_bytes().into_iter().take(width);
@@ -101,7 +102,7 @@ impl ObjectComponent {
     }
 }
 
-/// The shape and the parts of an object.
+/// The shape and the components of an object.
 pub type Body = (Vec<u64>, Vec<ObjectComponent>);
 
 /// Generates a dense array of the shape `shape` with elements of the type `of`.
@@ -114,7 +115,7 @@ pub fn array(u: &mut Unstructured<'_>, shape: Vec<u64>, of: Type) -> Result<Body
     Ok((shape, vec![data]))
 }
 
-/// Generates a small dense array with elements of the type `of`.
+/// Generates a dense array of at most three dimensions of size 0 to 5, with elements of the type `of`.
 ///
 /// # Errors
 /// Never: if `u` runs out of bytes, zeros follow.
@@ -124,8 +125,8 @@ pub fn dense(u: &mut Unstructured<'_>, of: Type) -> Result<Body> {
     array(u, shape, of)
 }
 
-/// Chooses cells of an array of `of` cells: sorted and distinct if `in_order`, and otherwise in any order and with possible
-/// repetitions.
+/// Chooses some of the numbers below `of`, which are cells of an array: sorted and distinct if `in_order`, and
+/// otherwise in any order and with possible repetitions.
 fn cells(u: &mut Unstructured<'_>, of: u64, in_order: bool) -> Result<Vec<u64>> {
     if in_order {
         let chosen = |cell| u.ratio(1, 3).map(|is| is.then_some(cell)).transpose();
@@ -135,7 +136,8 @@ fn cells(u: &mut Unstructured<'_>, of: u64, in_order: bool) -> Result<Vec<u64>> 
     (0..count).map(|_| u.int_in_range(0..=of - 1)).collect()
 }
 
-/// Generates a matrix of compressed sparse rows: values, indices and row pointers.
+/// Generates a matrix in compressed sparse rows (CSR) with values of the type `of`, and column indices and row
+/// pointers of the types `index` and `pointer`. Indices are sorted and distinct within each row if `in_order`.
 ///
 /// # Errors
 /// Never: if `u` runs out of bytes, zeros follow.
@@ -159,7 +161,8 @@ pub fn csr(
     ))
 }
 
-/// Generates a sparse tensor with values of the type `of` and coordinates of the type `index`.
+/// Generates a sparse tensor of one to three dimensions with values of the type `of` and coordinates (COO) of the
+/// type `index`. The coordinates are sorted and distinct if `in_order`.
 ///
 /// # Errors
 /// Never: if `u` runs out of bytes, zeros follow.

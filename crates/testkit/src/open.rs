@@ -1,4 +1,4 @@
-//! Opens, copies and writes files in memory.
+//! Helpers that open, copy and write zTensor files in memory, and sources of bytes with chosen behavior.
 
 use std::ops::Range;
 
@@ -8,6 +8,9 @@ use zten::write::{Copier, WriteOptions, Writer};
 use zten::{Archive, Error, ErrorKind, InMemory, OpenOptions, ReadAt, error::Misuse};
 
 /// Returns the misuse that `error` reports.
+///
+/// # Panics
+/// Panics if the error is not a misuse.
 pub fn misuse(error: impl Into<Error>) -> Misuse {
     match error.into().kind() {
         ErrorKind::Misuse(misuse) => misuse,
@@ -68,25 +71,31 @@ pub fn open_in_steps<'n>(
     }
 }
 
-/// Copies `file` without changing its compression.
+/// Copies the zTensor file `file` without changing its compression, and returns the bytes of the copy.
 ///
 /// # Errors
-/// The file cannot be read or written.
+/// The content of the file cannot be read, or the copy cannot be written with `options`.
+///
+/// # Panics
+/// Panics if the file does not open.
 pub fn copy(file: &[u8], options: &WriteOptions) -> Result<Vec<u8>, Error> {
     let archive = open_ztensor(file, &OpenOptions::default()).unwrap();
     let copier = Copier::new(archive.manifest());
     copier.file(archive.manifest(), archive.source(), Vec::new(), options)
 }
 
-/// Copies `file` into the canonical form of 1.2.
+/// Copies the zTensor file `file` into the canonical form of 1.2, and returns the bytes of the copy.
 ///
 /// # Errors
-/// The file cannot be read or written.
+/// The content of the file cannot be read, or has no canonical form.
+///
+/// # Panics
+/// Panics if the file does not open.
 pub fn canonical(file: &[u8]) -> Result<Vec<u8>, Error> {
     copy(file, &WriteOptions::default().canonical())
 }
 
-/// Writes a file to memory. `add` adds its content to the writer.
+/// Writes a zTensor file, and returns its bytes. `add` adds the objects to the writer.
 ///
 /// # Errors
 /// The errors of `add`, and of finishing the file.
@@ -99,7 +108,7 @@ pub fn write(
     writer.finish()
 }
 
-/// A file in memory that does not lend its bytes, so that each read copies them.
+/// A source of bytes in memory that does not lend them, so that each read copies them, as from a disk.
 pub struct Far<B>(pub B);
 
 impl<B: AsRef<[u8]> + Sync> ReadAt for Far<B> {
@@ -108,7 +117,7 @@ impl<B: AsRef<[u8]> + Sync> ReadAt for Far<B> {
     }
 }
 
-/// Returns a source that calls `read` with the offset and the buffer of each read.
+/// Returns a source of bytes that calls `read` with the offset and the buffer of each read.
 pub fn reads(read: impl Fn(u64, &mut [u8]) -> Result<(), Error> + Sync) -> impl ReadAt {
     struct Reads<F>(F);
 
@@ -121,7 +130,8 @@ pub fn reads(read: impl Fn(u64, &mut [u8]) -> Result<(), Error> + Sync) -> impl 
     Reads(read)
 }
 
-/// A finder of shards that calls a function with the name of a shard, which returns a source and its length.
+/// A finder of shards that calls a function with the name of each shard. The function returns a source of the shard's
+/// bytes and their number, or `None` if there is no such shard.
 pub struct Shards<F>(pub F);
 
 impl<S: ReadAt, F: Fn(&str) -> Option<(S, usize)>> Find for Shards<F> {

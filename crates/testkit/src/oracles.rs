@@ -21,7 +21,7 @@
 //! | [`patch_apply`] | a patch, or what its streams hold | an error has a rule; memory does not follow what the patch claims |
 //! | [`grammar`] | choices of a grammar | generated files of generation 2 are valid; a damaged file keeps the promises of the first two oracles |
 
-/// Calls the macro `$run` with all Rust types as which elements can be read.
+/// Calls the macro `$run` with the list of all Rust types whose elements can be read from a tensor.
 macro_rules! every_element {
     ($run:ident) => {
         $run!(f64, f32, half::f16, half::bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);
@@ -82,20 +82,20 @@ pub use zten::formats::Format;
 
 use zten::{Archive, Limits, OpenOptions, Tolerance};
 
-/// An open file whose bytes are in memory.
+/// An archive whose bytes are in memory.
 type InMemory<'d> = Archive<zten::InMemory<&'d [u8]>>;
 
-/// The limit for a decoded component and for a window, in bytes: more than one block, and small enough that decompression bombs
-/// do not slow down a fuzzer.
+/// The limit in bytes for one decoded component, and for the window of a zstd frame: more than one block, and small
+/// enough that decompression bombs do not slow down a fuzzer.
 const DECODED: u64 = 256 << 10;
 
 /// The limit for all decoded components of a file together, in bytes.
 const DECODED_TOTAL: u64 = 4 * DECODED;
 
-/// The largest number of elements or entries that are compared one by one.
+/// The largest number of elements or entries of a tensor that an oracle compares one by one.
 const FEW: usize = 1024;
 
-/// Returns limits that keep the work for one input small.
+/// Returns the limits with which oracles open files. They keep the work for one input small.
 fn limits() -> Limits {
     let limit =
         |limits: Limits, name, value| limits.with_named(name, value).expect("a known limit");
@@ -108,7 +108,7 @@ fn options() -> OpenOptions {
     OpenOptions::default().limits(limits())
 }
 
-/// Returns `options` with all tolerances.
+/// Returns `options` with all tolerances turned on, which accept files of known faulty writers.
 fn tolerant(options: OpenOptions) -> OpenOptions {
     Tolerance::ALL.iter().fold(options, |options, more| options.tolerate(*more))
 }

@@ -1,4 +1,4 @@
-//! Runs programs that Cargo has built, and builds further packages.
+//! Runs programs that Cargo has built, and builds packages that are not part of the running test.
 
 use std::env::{current_exe, var, var_os};
 use std::ffi::OsStr;
@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the command that runs `program`. If `ZTEN_TEST_RUNNER` is set, its words, separated by blanks, come first: an
-/// emulator of another machine then runs the programs that tests start, too.
+/// Returns the command that runs `program`. If the environment variable `ZTEN_TEST_RUNNER` is set, its words,
+/// separated by blanks, come before the program, such as an emulator of another machine and its options.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let runner = var("ZTEN_TEST_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace();
@@ -21,7 +21,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     }
 }
 
-/// Returns the target folder of Cargo, which contains the folder of the profile with this program.
+/// Returns the target folder of Cargo, which contains the folder of the profile (`debug` or `release`) with this
+/// program.
 ///
 /// # Errors
 /// Fails if the system does not know the path of this program.
@@ -31,20 +32,20 @@ pub fn target_folder() -> io::Result<PathBuf> {
     folder.map(Path::to_owned).ok_or_else(|| io::Error::other("no target folder"))
 }
 
-/// A package to build with Cargo, with the versions of its lock file.
+/// What Cargo is to build: a package, in the versions of its lock file, and the options of the build.
 #[derive(Clone, Copy, Debug)]
 pub struct Build<'a> {
-    /// The manifest of the package, or of its workspace.
+    /// The path of the `Cargo.toml` of the package, or of its workspace.
     pub manifest: &'a Path,
     /// The name of the package.
     pub package: &'a str,
-    /// The profile, which is also the name of the folder.
+    /// The profile, which is also the name of the folder of the built files.
     pub profile: &'a str,
-    /// The target triple; `None` for this machine.
+    /// The target triple, such as `wasm32-unknown-unknown`; `None` for this machine.
     pub target: Option<&'a str>,
-    /// The features, separated by commas.
+    /// The features to build with, separated by commas.
     pub features: &'a str,
-    /// The flags of the compiler, separated by 0x1f; `None` for the flags of the environment.
+    /// The flags of the compiler, separated by the byte 0x1f; `None` for those in the environment.
     pub flags: Option<&'a str>,
     /// Further arguments of Cargo.
     pub arguments: &'a [&'a str],

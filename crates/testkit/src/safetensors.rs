@@ -1,4 +1,4 @@
-//! Generates safetensors files of tensors whose data lies one after another.
+//! Generates safetensors files whose tensors lie one after another in the data.
 
 use zten_corpus::other::safetensors;
 

@@ -1,17 +1,18 @@
-//! Chooses samples for tests under Miri, which is thousands of times slower than the machine. Other tests use all files. A
-//! sample is the same in each run, and has no compressed components: Miri needs minutes for each, because it zeroes their
-//! buffers byte by byte.
+//! Chooses samples of the corpus for tests under Miri, which is thousands of times slower than the machine. Without
+//! Miri, tests use all files. A sample is the same in each run, and has no compressed components: Miri needs minutes
+//! for each, because it zeroes their buffers byte by byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The step of a sample, which has one of this many small files, and the smallest file of each group.
+/// The distance between the small files that a sample takes: one of 40.
 const STEP: usize = 40;
 
 /// The largest size in bytes of a file in a sample, unless it is the smallest file of its group.
 const SMALL: u64 = 1 << 10;
 
-/// Returns the smallest file of each group, and one of [`STEP`] further small files.
+/// Returns `files` unchanged, or under Miri a sample of them: the smallest file of each `group` and one of [`STEP`]
+/// small files, except for files with a compressed component.
 pub(crate) fn smallest<T>(
     files: Vec<T>,
     group: impl Fn(&T) -> String,
@@ -35,14 +36,16 @@ pub(crate) fn smallest<T>(
     files.map(|(_, file)| file).filter(|file| !is_compressed(path(file))).collect()
 }
 
-/// Returns whether the file at `path` contains the text `zstd`, as each file with a compressed component does.
+/// Returns whether the last 4 KiB of the file at `path` contain the CBOR text `zstd`, which is the encoding of each
+/// compressed component.
 fn is_compressed(path: &Path) -> bool {
     let bytes = std::fs::read(path).unwrap();
     let manifest = &bytes[bytes.len().saturating_sub(4 << 10)..];
     manifest.windows(5).any(|text| text == b"\x64zstd")
 }
 
-/// Returns the group of the accepted file `name`: its folder, or the first part of its name.
+/// Returns the group of the accepted file `name`: its folder, or the part of its name before `--`; empty if it has
+/// neither.
 pub(crate) fn kind(name: &str) -> String {
     let path = Path::new(name);
     match path.parent() {
@@ -51,12 +54,13 @@ pub(crate) fn kind(name: &str) -> String {
     }
 }
 
-/// Returns the least number of cases that a test should find: `count`, or 1 under Miri.
+/// Returns the smallest number of cases that a test must find so that its loop is not empty: `count`, or 1 under
+/// Miri.
 pub fn least<N: From<u8>>(count: N) -> N {
     if cfg!(miri) { 1.into() } else { count }
 }
 
-/// Returns the number of rounds of a randomized test: `count`, or a 200th of it under Miri.
+/// Returns the number of rounds of a randomized test: `count`, or a 200th of it, rounded up, under Miri.
 pub fn rounds(count: usize) -> usize {
     if cfg!(miri) { count.div_ceil(200) } else { count }
 }
@@ -66,7 +70,7 @@ pub fn stride(step: usize) -> usize {
     if cfg!(miri) { step * 199 } else { step }
 }
 
-/// Returns pseudorandom bytes for `seed`.
+/// Returns 1,500 pseudorandom bytes, which are the same for the same `seed`.
 pub fn chance(seed: u64) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(seed);
     std::iter::repeat_with(|| rng.u8(..)).take(1500).collect()

@@ -1,4 +1,4 @@
-//! An HTTP server for tests, which replies as a test says, and records all requests.
+//! An HTTP server for tests, which replies as a test says, and records all requests. Tests of remote files use it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,17 +9,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A request of a client.
+/// A request that the server has received.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The path and the query.
+    /// The path and the query of the requested URL.
     pub path: String,
-    /// The headers, by their names in lower case.
+    /// The values of the headers by their names in lower case.
     pub headers: HashMap<String, String>,
 }
 
 impl Request {
-    /// Returns the range that the request asks for, in a file of `length` bytes.
+    /// Returns the byte range that the `Range` header asks for in a file of `length` bytes. Returns `None` if there
+    /// is no such header, or it has no last byte or suffix length.
     pub fn range(&self, length: u64) -> Option<std::ops::Range<u64>> {
         let (first, last) = self.headers.get("range")?.strip_prefix("bytes=")?.split_once('-')?;
         Some(match (first.parse::<u64>(), last.parse::<u64>()) {
@@ -30,16 +31,16 @@ impl Request {
     }
 }
 
-/// The reply of a server.
+/// The reply of the server to a request.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The status, of three digits.
+    /// The HTTP status, such as 206.
     pub status: u16,
-    /// The headers, in their order.
+    /// The names and values of the headers, in the order in which they are sent.
     pub headers: Vec<(&'static str, String)>,
-    /// The body, which follows the head.
+    /// The body, which is sent after the headers.
     pub body: Vec<u8>,
-    /// The number of bytes of the body that are sent before the connection is closed; `None` for the whole body.
+    /// The number of bytes of the body after which the server closes the connection; `None` to send the whole body.
     pub cut: Option<usize>,
     /// True if the server sends no reply and keeps the connection open.
     pub silent: bool,
@@ -68,7 +69,8 @@ impl Reply {
     }
 }
 
-/// Returns the correct reply to `request` of a server whose file is `content`.
+/// Returns the correct reply to `request` of a server whose only file is `content`, with support for `Range` and
+/// `If-Match`.
 pub fn honest(content: &[u8], request: &Request) -> Reply {
     let length = content.len() as u64;
     if request.headers.get("if-match").is_some_and(|tag| tag != "\"1\"") {
@@ -89,8 +91,8 @@ pub fn honest(content: &[u8], request: &Request) -> Reply {
         .with_body(body)
 }
 
-/// Returns the reply of a server that claims a file of `length` bytes, which begins with `begins`, ends with `ends`, and has
-/// zeros between them. For a range of more than 64 KiB it sends only the head.
+/// Returns the reply to `request` of a server that claims a file of `length` bytes, which begins with `begins`, ends
+/// with `ends`, and has zeros between them. For a range of more than 64 KiB the reply ends after its headers.
 pub fn claimed(begins: &[u8], ends: &[u8], length: u64, request: &Request) -> Reply {
     let Some(range) = request.range(length) else { return Reply::status(200) };
     let bytes = range.end - range.start;
@@ -112,8 +114,8 @@ pub fn claimed(begins: &[u8], ends: &[u8], length: u64, request: &Request) -> Re
 /// The commit of the branch `main` in the repository of [`Server::of_hub`].
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// Returns the reply of a hub to a request for a file of its repository `o/m`, whose files are those of `folder`. Files are at
-/// `storage`, to which the hub then redirects, or at the hub itself.
+/// Returns the reply of a hub to a request for a file of its repository `o/m`, whose files are those of `folder`. The
+/// hub sends the file itself, or redirects to the URL `storage` if there is one.
 fn of_hub(folder: &Path, storage: Option<&str>, request: &Request) -> Reply {
     let Some(file) = request.path.strip_prefix("/o/m/resolve/") else {
         return Reply::status(401).with("X-Error-Code", "RepoNotFound");
@@ -146,17 +148,17 @@ impl Reply {
 
 type Handler = dyn Fn(usize, &Request) -> Reply + Send + Sync;
 
-/// A server that runs until the process ends.
+/// A running HTTP server, which stops when the process ends.
 pub struct Server {
-    /// The port at 127.0.0.1.
+    /// The port at which the server listens on 127.0.0.1.
     pub port: u16,
     asked: Arc<Mutex<Vec<Request>>>,
     sent: Arc<AtomicU64>,
 }
 
 impl Server {
-    /// Starts a server that answers each request with the reply of `handler`, which is called with the number of the request
-    /// and the request.
+    /// Starts a server that answers each request with the reply of `handler`, which is called with the number of the
+    /// request, counted from 0 over all connections, and the request.
     pub fn start(handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -173,13 +175,13 @@ impl Server {
         server
     }
 
-    /// Starts a server of one file, `content`, with correct replies.
+    /// Starts a server whose only file is `content`, at every path, with correct replies.
     pub fn of(content: Vec<u8>) -> Self {
         Self::start(move |_, request| honest(&content, request))
     }
 
-    /// Starts a server of the files in `folder` and its subfolders, with correct replies, which ignores queries. The status for
-    /// other paths is `rejected`.
+    /// Starts a server of the files in `folder` and its subfolders, with correct replies. The server ignores the
+    /// query of a URL. `rejected` is the HTTP status for paths without a file.
     pub fn of_folder(folder: &Path, rejected: u16) -> Self {
         let folder = folder.to_owned();
         Self::start(move |_, request| {
@@ -191,14 +193,14 @@ impl Server {
         })
     }
 
-    /// Starts a server that answers as the Hugging Face hub does. Its only repository is the model `o/m` with the files of
-    /// `folder`. It redirects to `storage` if there is one, and otherwise sends the files itself.
+    /// Starts a server that answers as the Hugging Face hub does. Its only repository is the model `o/m` with the
+    /// files of `folder`. The server redirects to `storage` if there is one, and otherwise sends the files itself.
     pub fn of_hub(folder: &Path, storage: Option<&Self>) -> Self {
         let (folder, storage) = (folder.to_owned(), storage.map(|server| server.at("")));
         Self::start(move |_, request| of_hub(&folder, storage.as_deref(), request))
     }
 
-    /// Returns a URL of a file on the server.
+    /// Returns the URL of a file `file.zt` on the server.
     pub fn url(&self) -> String {
         self.at("file.zt")
     }
@@ -208,7 +210,7 @@ impl Server {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    /// Returns the requested paths, each once, in the order of the first requests.
+    /// Returns the paths and queries of all requests so far, each once, in the order of the first request for it.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         for Request { path, .. } in self.asked() {
@@ -219,12 +221,12 @@ impl Server {
         paths
     }
 
-    /// Returns all requests so far.
+    /// Returns all requests so far, in the order in which they came.
     pub fn asked(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Returns the number of bytes of all bodies that were sent.
+    /// Returns the number of bytes of all bodies that the server has sent so far.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }

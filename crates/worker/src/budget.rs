@@ -8,9 +8,11 @@ pub struct Budget {
     /// Bytes of address space that the worker may use in addition to what the program takes when it starts. Beyond this limit
     /// allocations fail.
     pub memory: u64,
-    /// Processor time. The kernel counts whole seconds, so the limit is rounded up, and one second is added.
+    /// The processor time that the job may use. The kernel counts whole seconds, so the limit is the next whole second above this time: 11 s
+    /// for both 10 s and 10.5 s.
     pub processor_time: Duration,
-    /// The longest time from the moment at which a worker takes the job until its answer is complete. A later worker is killed.
+    /// The longest time from the moment at which a worker that is ready begins to receive the job, until its answer is complete. A worker
+    /// that needs longer is killed.
     pub deadline: Duration,
     /// The largest length of the answer in bytes.
     pub answer: usize,
@@ -25,8 +27,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Returns the budget with `seconds` more processor time, and with the deadline moved by the same `seconds`. For work that
-    /// grows with the size of a file.
+    /// Returns the budget with `seconds` more processor time, and a deadline that is `seconds` longer. Jobs whose time grows with the size
+    /// of a file need it.
     #[must_use]
     pub fn with_more_time(mut self, seconds: u64) -> Self {
         let more = Duration::from_secs(seconds);
@@ -35,10 +37,11 @@ impl Budget {
         self
     }
 
-    /// Returns the limits of a process that does this job, in which it may have `descriptors` descriptors open.
+    /// Returns the limits of a worker process for a job with this budget. `descriptors` is the number of descriptors that the process may
+    /// have open at a time.
     #[cfg(target_os = "linux")]
     pub(crate) fn limits(&self, descriptors: usize) -> zten_sandbox::Budget {
-        // Rounds a part of a second up.
+        // The limit is the next whole second, so that a job never gets less time than its budget says.
         let seconds = self.processor_time.as_secs().saturating_add(1);
         zten_sandbox::Budget {
             memory: Some(self.memory),
@@ -54,17 +57,18 @@ impl Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(target_os = "linux", derive(serde::Serialize, serde::Deserialize))]
 pub enum Confinement {
-    /// Processes are not confined. The pool still limits the time and the answers of jobs.
+    /// Worker processes are not confined. The pool still limits the time that a job takes and the length of its answer.
     Off,
-    /// Processes enable every layer that the system supports. [`Pool::missing_layer`](crate::Pool::missing_layer) names what
-    /// the system lacks.
+    /// Worker processes enable every layer of the confinement that the system supports, and run jobs without the others.
+    /// [`Pool::missing_layer`](crate::Pool::missing_layer) names a layer that the system lacks.
     Try,
-    /// No job runs unless all layers are enforced.
+    /// No job runs unless all layers of the confinement are enforced.
     Require,
 }
 
 impl Confinement {
-    /// Returns whether processes try to confine themselves. Systems other than Linux have no confinement to try.
+    /// Returns whether worker processes try to confine themselves. Systems other than Linux have no confinement, so
+    /// [`Try`](Self::Try) means the same as [`Off`](Self::Off) there.
     pub fn confines(self) -> bool {
         match self {
             Self::Off => false,

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub enum JobError {
     /// The queue is full. The pool did not take the job, and the caller can submit it again later.
     QueueFull,
-    /// The job has waited in the queue for this time, which is the limit of the pool. It can be submitted again later.
+    /// The job waited in the queue for longer than this time, which is the limit of the pool. The caller can submit the job again later.
     Waited(Duration),
     /// The argument of the job and the names of its files are longer than 64 MiB together. The job cannot be sent to a worker, now or
     /// later.
@@ -27,14 +27,15 @@ pub enum JobError {
     /// The worker did not read the file, because the system lacks a layer of the confinement that the pool requires. The
     /// text names the layer.
     NotConfined(String),
-    /// The worker was killed at the deadline, this long after it took the job.
+    /// The worker was killed because its answer was not complete at the deadline of the job. The field is the time that the job had.
     Deadline(Duration),
-    /// The worker process ended before its answer was complete, in this way.
+    /// The worker process ended before its answer was complete. The field says how it ended.
     Ended(Ending),
-    /// The answer breaks the protocol, exceeds the limit, or does not pass the check of its function. The worker was killed.
+    /// The answer breaks the protocol, is longer than the budget allows, or does not pass the check of its function, as the text says. The
+    /// worker was killed.
     Answer(String),
-    /// The function has reported this error. The text comes from the worker, which may lie; [`Display`](fmt::Display)
-    /// escapes it.
+    /// The function returned this text in place of an answer. A worker that was taken over may send any text, so
+    /// [`Display`](fmt::Display) escapes it.
     Failed(String),
 }
 
@@ -82,13 +83,13 @@ impl Error for JobError {
 }
 
 impl JobError {
-    /// Returns whether the same job may succeed later: the pool was busy, or could not start a worker.
+    /// Returns whether the same job may succeed if it is submitted again later, because the pool was busy or could not start a worker.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::QueueFull | Self::Waited(_) | Self::NotStarted(_))
     }
 }
 
-/// How a worker ended.
+/// How a worker process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
@@ -97,15 +98,15 @@ pub enum Ending {
     ForbiddenCall,
     /// The worker used more processor time than its budget (`SIGXCPU`).
     ProcessorTime,
-    /// The worker wrote more to a file than it may (`SIGXFSZ`). The workers of a pool may write nothing.
+    /// The worker wrote more bytes to a file than its limit allows (`SIGXFSZ`). The workers of a pool may write no files at all.
     Output,
     /// The worker aborted (`SIGABRT`): usually memory ran out where an allocation cannot fail.
     Aborted,
     /// The function panicked.
     Panicked,
-    /// Another signal killed the worker. 9 is also what the kernel sends when the system runs out of memory.
+    /// Another signal, of this number, killed the worker. The kernel sends signal 9 (`SIGKILL`) when the system runs out of memory.
     Signal(i32),
-    /// The worker ended by itself, with this exit status if it is known.
+    /// The worker ended by itself with this exit status. `None` if the system does not tell the status.
     Exited(Option<i32>),
 }
 
@@ -154,7 +155,7 @@ impl fmt::Display for Ending {
 pub enum StartError {
     /// A layer of the required confinement is missing: the text names the layer and the reason.
     NotConfined(String),
-    /// No thread or no worker can be started.
+    /// The system cannot start a thread of the pool or a worker process.
     NotStarted(io::Error),
     /// The first worker ended before it was ready. The most frequent cause is a program that does not call
     /// [`init`](crate::init) first in `main`.

@@ -4,9 +4,10 @@ use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// The code that a worker runs. Returns the answer, or a sentence that says why there is no answer.
+/// The type of the code of a [`Function`], which runs in a worker. It returns the answer, or a sentence that says why there is no answer.
 type Run = fn(Work) -> Result<Vec<u8>, String>;
-/// The check of an answer, which the process of the pool runs. Returns a sentence about what is wrong with the answer.
+/// The type of the check of a [`Function`]'s answers, which runs in the process of the pool. It returns a sentence about what is wrong with
+/// the answer, or nothing if the answer is right.
 type Check = fn(&[u8]) -> Result<(), String>;
 
 /// A function that workers run, and the name by which jobs refer to it.
@@ -25,27 +26,30 @@ pub struct Function {
 }
 
 impl Function {
-    /// Creates a function. `name` is unique among the functions that [`init`](crate::init) gets.
+    /// Creates a function with the code `run`. Its `name` must differ from the names of all other functions that are passed to
+    /// [`init`](crate::init).
     ///
-    /// `run` returns the answer, or a sentence about why there is none ([`JobError::Failed`](crate::JobError::Failed)).
+    /// `run` returns the answer of the job, or a sentence that says why there is no answer. The sentence becomes
+    /// [`JobError::Failed`](crate::JobError::Failed).
     pub const fn new(name: &'static str, run: fn(Work) -> Result<Vec<u8>, String>) -> Self {
         Self { name, run, check: None }
     }
 
-    /// Returns the name of the function.
+    /// Returns the name by which jobs refer to this function.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns the function with a check of its answers. The check runs in the process of the pool, on bytes that a file may
-    /// have chosen, so keep it small: compare lengths, parse fields. An answer that fails it becomes
+    /// Returns the function with `check`, which the pool calls for each of its answers. The check runs in the process of the pool, on bytes
+    /// that a file may have chosen, so keep it small: compare lengths, parse fields. An answer for which the check fails becomes
     /// [`JobError::Answer`](crate::JobError::Answer).
     #[must_use]
     pub const fn checked_by(self, check: fn(&[u8]) -> Result<(), String>) -> Self {
         Self { check: Some(check), ..self }
     }
 
-    /// Checks an answer of the function with the check of [`checked_by`](Self::checked_by), if there is one.
+    /// Checks `answer`, an answer of this function, with the check that [`checked_by`](Self::checked_by) set. Accepts every answer if no
+    /// check was set.
     pub(crate) fn check(&self, answer: &[u8]) -> Result<(), String> {
         self.check.map_or(Ok(()), |check| check(answer))
     }
@@ -57,22 +61,22 @@ impl fmt::Debug for Function {
     }
 }
 
-/// The argument and the files of a job, as its function gets them.
+/// The input of a function that runs in a worker: the argument and the files of one job.
 #[derive(Debug)]
 pub struct Work {
-    /// The argument with which the job was submitted.
+    /// The bytes that the caller passed to [`Job::argument`](crate::Job::argument). Empty if the job has no argument.
     pub argument: Vec<u8>,
     /// The files of the job, in the order in which they were added.
     pub files: Vec<WorkFile>,
 }
 
-/// A file of a job.
+/// A file of a job, which the program that submitted the job has opened.
 #[derive(Debug)]
 pub struct WorkFile {
     /// The open file. Reads begin at the position that the file had when the caller submitted the job.
     pub file: File,
     /// The name that the caller gave. No file is opened by this name: a worker cannot open files.
     pub name: PathBuf,
-    /// The length of the file in bytes when the job was made. A worker may not ask the system for it.
+    /// The length of the file in bytes when it was added to the job. A worker cannot ask the system for the length of a file.
     pub length: u64,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::{Budget, Function, WorkFile};
 
-/// The largest number of files of a job. The kernel sends all their descriptors in one message.
+/// The largest number of files of a job. The descriptors of all its files are sent to the worker in one packet.
 const FILES: usize = 32;
 
 /// A call of a function in a worker process, with the files that the function reads.
@@ -24,13 +24,14 @@ impl Job {
         Self { function, argument: Vec::new(), files: Vec::new(), budget: None }
     }
 
-    /// Returns the job with `argument`.
+    /// Returns the job with the bytes `argument`, which the function gets as [`Work::argument`](crate::Work::argument).
     #[must_use]
     pub fn argument(self, argument: impl Into<Vec<u8>>) -> Self {
         Self { argument: argument.into(), ..self }
     }
 
-    /// Returns the job with one more file. `name` is for messages and for parsers that look at the suffix of a name.
+    /// Returns the job with the open `file` added to its files. The function gets `name` with the file, for its messages and for parsers that
+    /// look at the suffix of a name.
     ///
     /// # Errors
     /// `file` is not a regular file (a worker could wait for a pipe forever), or the job has 32 files already.
@@ -47,12 +48,12 @@ impl Job {
         Ok(self)
     }
 
-    /// Returns the length of all files of the job in bytes.
+    /// Returns the sum of the lengths of all files of the job in bytes.
     pub fn length(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.length))
     }
 
-    /// Returns the job with a budget of its own. Other jobs get the budget of the pool.
+    /// Returns the job with `budget` as its limits. A job without a budget of its own gets the budget of the pool.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
         Self { budget: Some(budget), ..self }

@@ -18,10 +18,11 @@ use crate::ticket::Task;
 use crate::{Budget, Confinement, Job, JobError, StartError, Ticket};
 use keeper::Keeper;
 
-/// The interval at which a thread that waits for its worker looks for canceled jobs and for jobs that have waited too long.
+/// The interval at which a thread that waits for an answer of its worker looks for canceled jobs, and for jobs that have waited in the
+/// queue for too long.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The settings of a pool that is not started.
+/// The settings of a pool before it is started. [`Pool::builder`] returns the defaults.
 #[derive(Clone, Debug)]
 pub struct Builder {
     confinement: Confinement,
@@ -59,16 +60,16 @@ impl Builder {
         Self { budget, ..self }
     }
 
-    /// Sets the number of jobs after which a worker is replaced. The default is 1: a file that takes its worker over can
-    /// neither see nor answer for another file. With more, jobs of the same worker have to trust each other, and take less
-    /// time: starting a worker takes a few milliseconds of a processor.
+    /// Sets the number of jobs after which a worker is replaced by a new one. The default is 1: a file that takes its worker over can then
+    /// neither see nor answer for another file. With a larger number, jobs of the same worker have to trust each other, but take less time,
+    /// because starting a worker takes a few milliseconds of a processor.
     #[must_use]
     pub fn jobs_per_worker(self, jobs: u32) -> Self {
         Self { jobs_per_worker: jobs.max(1), ..self }
     }
 
-    /// Sets the program that is started as a worker. The default is the running program. The program has to call
-    /// [`init`](crate::init) first in `main`. Its first argument is `--zten-worker`; `arguments` follow.
+    /// Sets the program that is started as a worker, by the path of its file. The default is the running program. The program has to call
+    /// [`init`](crate::init) first in `main`. The pool starts it with the argument `--zten-worker`, followed by `arguments`.
     #[must_use]
     pub fn program(
         self,
@@ -112,8 +113,8 @@ impl Builder {
     }
 }
 
-/// Runs one thread of the pool: starts a worker, and gives it one job after another. Sends what the confinement lacks to
-/// `report`, if it is given.
+/// Runs one thread of the pool until the pool stops: starts a worker, and gives it one job after another. The first thread of a pool gets
+/// `report`, to which it sends the layer that the confinement of its worker lacks, or why the worker did not start.
 fn keep(shared: &Shared, report: Option<mpsc::Sender<Result<Option<String>, StartError>>>) {
     let mut keeper = Keeper::new(shared);
     keeper.prepare();
@@ -140,11 +141,11 @@ fn keep(shared: &Shared, report: Option<mpsc::Sender<Result<Option<String>, Star
 /// The numbers of jobs and workers of a pool at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Jobs that wait for a worker.
+    /// The number of jobs in the queue, which wait for a worker.
     pub waiting: usize,
-    /// Jobs that workers are doing.
+    /// The number of jobs that workers are doing.
     pub running: usize,
-    /// The number of workers.
+    /// The number of workers of the pool, which is the largest number of jobs that run at the same time.
     pub workers: usize,
 }
 
@@ -172,10 +173,10 @@ impl Pool {
         }
     }
 
-    /// Takes a job, and returns a ticket for its answer.
+    /// Adds `job` to the queue of the pool, and returns a ticket by which the caller waits for the answer.
     ///
     /// # Errors
-    /// [`JobError::QueueFull`].
+    /// [`JobError::QueueFull`] if as many jobs wait for a worker as the pool allows.
     pub fn submit(&self, job: Job) -> Result<Ticket, JobError> {
         let mut queue = self.shared.lock();
         // Jobs that a free worker is about to take do not count as waiting.
@@ -191,7 +192,7 @@ impl Pool {
         Ok(Ticket::new(task))
     }
 
-    /// Does a job, and waits for its answer.
+    /// Submits `job`, waits until a worker has done it, and returns its answer.
     ///
     /// # Errors
     /// The job has no answer, for the reason in the error.
@@ -199,7 +200,8 @@ impl Pool {
         self.submit(job)?.wait()
     }
 
-    /// Returns the first layer that the confinement of workers lacks, and the reason. `None` if all layers are enforced.
+    /// Returns a sentence with the first layer that the confinement of the workers lacks, and the reason. Returns `None` if all layers are
+    /// enforced.
     pub fn missing_layer(&self) -> Option<String> {
         self.shared.missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -257,7 +259,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a job, and takes it. Returns `None` when the pool stops.
+    /// Waits until a job is in the queue, and takes it from the queue. Returns `None` if the pool stops.
     fn next(&self) -> Option<Arc<Task>> {
         let mut queue = self.lock();
         loop {
@@ -279,8 +281,8 @@ impl Shared {
         queue.running = queue.running.saturating_sub(1);
     }
 
-    /// Ends jobs that were canceled or have waited too long, and returns whether the pool stops. Threads call this while
-    /// they wait for their worker, so that such jobs end even if all workers are busy.
+    /// Ends jobs in the queue that were canceled or have waited too long, and returns whether the pool stops. Threads call this function
+    /// while they wait for their worker, so that these jobs end even if all workers are busy.
     fn look_around(&self) -> bool {
         let mut queue = self.lock();
         self.expire(&mut queue);

@@ -27,10 +27,11 @@ pub use message::{
     Assembly, DESCRIPTORS, IoFailure, MessagePart, PACKET, PART, invalid, split_at_most,
 };
 
-/// The longest time that a starting worker may take to receive a packet.
+/// The longest time for which the broker waits until a worker that has not greeted yet makes room for a packet.
 const START: Duration = Duration::from_secs(60);
 
-/// Seconds of processor time beyond the budget after which the broker ends a worker that has survived `SIGXCPU`.
+/// The number of seconds of processor time that a worker may use beyond its budget before [`Process::is_over_time`] reports it. The signal
+/// `SIGXCPU` ends a worker earlier, unless the worker blocks the signal.
 const GRACE: u64 = 5;
 
 /// A worker process, as its broker (the process that started it) sees it. Dropping the value ends the process.
@@ -40,13 +41,14 @@ pub struct Process {
     socket: OwnedFd,
     /// Whether the worker has greeted the broker, so that it is ready for files.
     is_ready: bool,
-    /// The limits that the worker process has been granted.
+    /// The limits that the broker has granted the worker. Its memory does not include what the worker used when it was confined.
     granted: Budget,
-    /// Bytes of address space that the worker used when it was confined. `None` before, and if it has no limits.
+    /// The number of bytes of address space that the worker used when it was confined. `None` before the greeting, and if the worker is not
+    /// confined and so has no limits.
     memory: Option<u64>,
-    /// The time that the broker has waited since the last sign of activity of the worker.
+    /// The time for which the broker has waited since the worker last sent or received a message or used processor time.
     silent: Duration,
-    /// Clock ticks of processor time that the worker had used at the last sign of activity.
+    /// The processor time, in clock ticks, that the worker had used when the broker last measured it to find out whether it is idle.
     ticks: u64,
 }
 
@@ -65,18 +67,20 @@ impl Process {
         Ok(process)
     }
 
-    /// Wraps the worker at the other end of `socket`, which may be a thread of a test.
+    /// Wraps a worker that was not started by [`start`](Self::start), such as a thread of a test. `socket` leads to the worker, and `granted`
+    /// are the limits that it has been granted.
     pub fn at(socket: OwnedFd, granted: Budget) -> Self {
         let (silent, ticks) = (Duration::ZERO, 0);
         Self { child: None, socket, is_ready: false, granted, memory: None, silent, ticks }
     }
 
-    /// Returns whether the worker has greeted the broker. The first message of a worker that is not ready is the greeting.
+    /// Returns whether the worker has greeted the broker as ready for files. The first message of any worker is its greeting.
     pub fn is_ready(&self) -> bool {
         self.is_ready
     }
 
-    /// Parses the greeting, the first message of the worker.
+    /// Parses the greeting, which is the first message in the first packet `received` from the worker. If the worker is ready, sets its
+    /// limits to those that it was granted.
     ///
     /// # Errors
     /// The message is no greeting, or the worker has greeted before.
@@ -93,7 +97,7 @@ impl Process {
         Ok(greeting)
     }
 
-    /// Returns the limits that the worker was granted.
+    /// Returns the limits that the broker has granted the worker last.
     pub fn granted(&self) -> &Budget {
         &self.granted
     }
@@ -112,7 +116,7 @@ impl Process {
         zten_sandbox::raise(child.id(), &Budget { memory, ..self.granted });
     }
 
-    /// Returns the seconds of processor time that the worker has used, if the system tells.
+    /// Returns the number of seconds of processor time that the worker has used since it was started, or `None` if the system does not tell.
     pub fn seconds_used(&self) -> Option<u64> {
         self.child.as_ref().and_then(|child| zten_sandbox::seconds_used(child.id()))
     }
@@ -171,20 +175,20 @@ impl Process {
     /// Sends the worker a packet, and waits up to `patience` for room in the socket.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// `WouldBlock` if the socket has no room after this time; an error for which [`is_gone`] is true if the worker has ended.
     pub fn send_within(&self, packet: &Packet, patience: Duration) -> io::Result<()> {
         packet.send_within(&self.socket, patience)
     }
 
-    /// Receives a packet without blocking. Returns `None` if the worker has ended.
+    /// Receives a packet from the worker without blocking. Returns `None` if the worker has ended.
     ///
     /// # Errors
-    /// `WouldBlock` if the worker has sent none; `InvalidData` if the packet is too long.
+    /// `WouldBlock` if no packet from the worker is there; `InvalidData` if the packet is too long.
     pub fn receive(&self) -> io::Result<Option<Received>> {
         Received::poll(&self.socket)
     }
 
-    /// Returns the descriptor that becomes readable when the worker sends a packet.
+    /// Returns the descriptor of the socket to the worker, which becomes readable when the worker sends a packet.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::process::{Assembly, MessagePart, PART, Packet, Received, invalid, split_at_most};
 use crate::{Work, WorkFile};
 
-/// The largest length in bytes of a call: its argument and the names of its files.
+/// The largest length in bytes of a call, which consists of the argument of a job and the names of its function and files.
 const CALL: usize = 64 << 20;
-/// The largest length in bytes of the text with which a function reports an error.
+/// The largest length in bytes of the text with which a function reports an error. A longer text is cut.
 const TEXT: usize = 8 << 10;
 
 /// A job, as the pool sends it to a worker.
@@ -42,10 +42,11 @@ enum Reply<'a> {
     Failed(u64, &'a str),
 }
 
-/// Creates the packets of a call. The descriptors go with the last packet.
+/// Creates the packets in which the pool sends job `number` to a worker: the name of its `function`, its `argument` and its `files`. The
+/// descriptors of the files go with the last packet.
 ///
 /// # Errors
-/// The argument or a name is too long.
+/// `InvalidInput` if the argument and the names are longer than 64 MiB together.
 pub fn call(
     number: u64,
     function: &str,
@@ -58,7 +59,8 @@ pub fn call(
     let call = Call { number, function, argument, files: named.collect() };
     let bytes = postcard::to_allocvec(&call).map_err(io::Error::other)?;
     if bytes.len() > CALL {
-        let why = format!("the argument of a job exceeds the maximum of {CALL} bytes");
+        let why =
+            format!("the argument and the file names of a job exceed the maximum of {CALL} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let mut parts = bytes.chunks(PART).peekable();
@@ -72,18 +74,18 @@ pub fn call(
     Ok(packets)
 }
 
-/// A call that is being received, packet by packet.
+/// A job that a worker is receiving, packet by packet.
 #[derive(Debug)]
 pub struct Incoming(Assembly);
 
-/// A call that has arrived.
+/// A job that a worker has received.
 #[derive(Debug)]
 pub struct Arrived {
-    /// The number of the job.
+    /// The number by which the pool identifies the job. The worker repeats it at the end of its answer.
     pub number: u64,
-    /// The name of the function to run.
+    /// The name of the function that the worker has to run.
     pub function: String,
-    /// The argument and the files.
+    /// The argument and the files of the job, which the function gets.
     pub work: Work,
 }
 
@@ -94,10 +96,10 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Adds a packet. Returns the call if this packet completes one.
+    /// Adds `received`, the next packet from the pool. Returns the job if this packet completes it.
     ///
     /// # Errors
-    /// The packet is invalid, or lacks a descriptor.
+    /// The packet is invalid, has fewer descriptors than the job has files, or makes the job longer than 64 MiB.
     pub fn add(&mut self, received: &mut Received) -> io::Result<Option<Arrived>> {
         let part =
             received.message::<MessagePart<'_>>()?.ok_or_else(|| invalid("an empty packet"))?;
@@ -115,7 +117,7 @@ impl Incoming {
     }
 }
 
-/// Sends the outcome of the job `number` by calls of `send`, each with the bytes of one packet.
+/// Sends the outcome of job `number` to the pool: the answer, or the text of an error. Calls `send` once for each packet, with its bytes.
 ///
 /// # Errors
 /// The errors of `send`.
@@ -149,7 +151,8 @@ impl Exchange {
         Self { number, answer: Assembly::new(most) }
     }
 
-    /// Adds a packet. Returns the answer, or the text of the function's error, if this packet completes the outcome.
+    /// Adds `received`, the next packet from the worker. If this packet completes the outcome of the job, returns the outcome: the answer, or
+    /// the text of the function's error.
     ///
     /// # Errors
     /// The packet is invalid, is about another job, or goes on after the outcome; or the answer is too long.

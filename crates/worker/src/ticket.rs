@@ -43,7 +43,7 @@ impl Task {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the job out, so that only one worker does it. Returns `None` if it was taken before.
+    /// Takes the job out of the task, so that only one worker does it. Returns `None` if the job was taken before, or the task has ended.
     pub(crate) fn take_job(&self) -> Option<Job> {
         self.lock().job.take()
     }
@@ -67,8 +67,8 @@ impl Task {
     }
 }
 
-/// A submitted job. It is a [`Future`] of the answer, for asynchronous programs with any executor, and
-/// [`wait`](Self::wait) blocks for others.
+/// A handle to a submitted job, by which the caller gets the answer. An asynchronous program awaits the ticket, which is a [`Future`] for
+/// any executor. Other programs call [`wait`](Self::wait).
 ///
 /// Dropping the ticket cancels the job: a client that disconnects costs no further time of a worker.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Ticket {
         Self(task)
     }
 
-    /// Waits for the answer.
+    /// Blocks this thread until the job has ended, and returns its answer.
     ///
     /// # Errors
     /// The job has no answer, for the reason in the error.

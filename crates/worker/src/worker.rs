@@ -15,7 +15,8 @@ pub(crate) fn is_worker() -> bool {
     std::env::args_os().nth(1).is_some_and(|first| first == ARGUMENT)
 }
 
-/// Does jobs, by calling `functions`, until the pool closes the socket. Then ends the process.
+/// Runs the jobs that the pool sends, each by calling the one of `functions` that it names, until the pool closes the socket. Then ends the
+/// process.
 pub(crate) fn run(functions: &[&Function]) -> ! {
     // The pool learns from the closed socket that the worker has ended. Nobody reads a message.
     process::exit(i32::from(work(functions).is_err()))

@@ -1,7 +1,8 @@
 //! Decoding frames. First all frames are walked and their headers checked, and then they are decoded block by block.
 //!
-//! The decoder of blocks gets a window no larger than the number of bytes that the frame may decode to. Memory therefore
-//! follows the smaller of the two, and the number of decoded bytes is checked after each block.
+//! The decoder of blocks gets a window no larger than the number of bytes that the frame may decode to. Memory is
+//! therefore bounded by the window or by that number, whichever is smaller. The number of decoded bytes is checked
+//! after each block.
 
 mod bits;
 mod block;
@@ -91,8 +92,8 @@ struct Frame {
 }
 
 impl<D: BlockDecoder> Frames<D> {
-    /// Walks all frames at the positions `stored` of `source` before any of them is decoded. `source` fills a buffer with
-    /// the bytes at a position.
+    /// Creates a decoder of the frames at the positions `stored` of `source`. Walks over all frames and checks their
+    /// headers before any frame is decoded. `source` fills a buffer with the bytes at a position.
     ///
     /// # Errors
     /// The errors of the source, and all errors that can be found without decoding.
@@ -154,7 +155,7 @@ impl<D: BlockDecoder> Frames<D> {
         self.one_with_checksum
     }
 
-    /// Returns the number of bytes that may still be decoded.
+    /// Returns the number of bytes that may still be decoded from all frames together.
     pub fn left(&self) -> u64 {
         self.most.saturating_sub(self.produced)
     }
@@ -259,8 +260,8 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(())
     }
 
-    /// Fetches the stored bytes from the position `at` to the position of the walk: at most a header, or a block and a
-    /// checksum.
+    /// Fetches the stored bytes from the position `at` up to the position that the walk has reached: at most a
+    /// header, or a block and a checksum.
     fn fetch<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -283,8 +284,8 @@ impl<D: BlockDecoder> Frames<D> {
         }
     }
 
-    /// Returns the error for a flaw that the decoder found. Its position is that of the walk, or of the first frame if
-    /// there are too many bytes.
+    /// Returns the error for a flaw that the decoder of blocks found. Its position is the one that the walk has
+    /// reached, or that of the first frame if the frames decode to too many bytes.
     #[cold]
     fn error(&self, flaw: Flaw) -> DecodeError {
         if flaw != Flaw::Decoded {

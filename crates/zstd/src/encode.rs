@@ -90,7 +90,7 @@ impl<C> From<EncodeError> for CallbackFailure<C, EncodeError> {
     }
 }
 
-/// An encoder of one frame.
+/// An encoder of content, whose length is announced, as one frame.
 pub struct Encoder {
     decoded: u64,
     taken: u64,

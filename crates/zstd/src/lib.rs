@@ -27,7 +27,7 @@ mod num;
 #[cfg(any(feature = "decode", feature = "encode"))]
 mod xxh64;
 
-/// The reason why a function that calls a callback of the caller ended early.
+/// The reason why a function that calls a function of the caller, such as a source of bytes, ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackFailure<C, E> {
     /// The callback failed.

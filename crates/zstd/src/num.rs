@@ -40,7 +40,8 @@ pub(crate) fn low_u8(n: u32) -> u8 {
     n as u8
 }
 
-/// Access to a value that earlier checks have shown to exist, in the loops of the decoder and in the encoder.
+/// Access to a value that is known to exist because of earlier checks, in the loops of the decoder and in the
+/// encoder.
 ///
 /// Builds with debug assertions, such as those of tests and fuzz targets, panic if the value is missing after all. Other
 /// builds continue with a default value, and contain no code that panics.
@@ -63,7 +64,7 @@ impl<T> DebugExpect<T> for Option<T> {
     #[inline(always)]
     #[track_caller]
     fn debug_expect_or(self, other: T) -> T {
-        debug_assert!(self.is_some(), "a value that earlier checks ensure is missing");
+        debug_assert!(self.is_some(), "a value is missing that earlier checks should have ensured");
         self.unwrap_or(other)
     }
 }

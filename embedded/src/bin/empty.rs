@@ -1,4 +1,5 @@
-//! Does nothing with the file but have it: what the image `list` is measured against.
+//! The image that contains the file and does not use it. The difference in size to the image `list` is the size of
+//! the library.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

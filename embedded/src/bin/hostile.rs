@@ -1,4 +1,4 @@
-//! Hostile files in flash: rejected, each by a rule and at a byte.
+//! The image that opens hostile files in flash and prints the rule and the byte by which each is rejected.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
@@ -9,15 +9,15 @@ mod image {
     use zten::{Limits, OpenOptions};
     use zten_embedded::image::report;
 
-    /// Files of the corpus, by name.
+    /// Includes the named files of the corpus as pairs of name and bytes.
     macro_rules! corpus {
         ($($name:literal)+) => {
             [$(($name, include_bytes!(concat!("../../../corpus/reject/", $name)).as_slice())),+]
         };
     }
 
-    /// Some that small readers fall for: an offset that is valid in its lower 32 bits, an end that
-    /// wraps, blobs that overlap, a map that claims 2^60 entries, two objects of one name.
+    /// Files that small readers may accept: an offset that is valid in its lower 32 bits, an end that overflows,
+    /// blobs that overlap, a map that claims 2^60 entries, and two objects of one name.
     static FILES: [(&str, &[u8]); 5] = corpus! {
         "blob-bounds--v12-offset-past-2-pow-32.zt"
         "blob-bounds--v12-wraps-to-64.zt"

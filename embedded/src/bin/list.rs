@@ -1,4 +1,5 @@
-//! Opens the file, lists it and binds all that is in it, without digests, zstd and formatting.
+//! The image that opens the file, lists its objects and borrows all elements, without the features for digests, zstd
+//! and messages.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

@@ -1,5 +1,5 @@
-//! The network in flash: opened in place, its digests verified, its weights borrowed. A layer that
-//! is compressed is decoded in chunks. A safetensors file has no digests.
+//! The image that runs the neural network in flash: the file is opened in place, its digests are verified, and its
+//! weights are borrowed. A compressed layer is decoded in chunks. A safetensors file has no digests.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
@@ -22,13 +22,14 @@ mod image {
         })
     }
 
-    /// Hands all elements to `take`: those that lie raw in flash are verified, and then borrowed.
+    /// Calls `take` with each element of a component in order. Raw elements in flash are verified first and then
+    /// borrowed.
     fn for_each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
         if component.encoding() != Encoding::Raw {
             return stream::for_each(component, take);
         }
         verify(component)?;
-        // As native elements, which are not copied.
+        // The elements are borrowed from flash as their Rust type, without a copy.
         if component.dtype() == DType::F8E4M3Fn {
             for element in component.view()?.as_slice::<F8E4M3Fn>()? {
                 take(element.to_f32());
@@ -41,7 +42,7 @@ mod image {
         Ok(())
     }
 
-    /// Reads all of a component where it lies.
+    /// Reads all of a component in flash, and verifies its digest.
     fn verify(component: &Component<'_>) -> Result<(), Failure> {
         let mut reader = component.reader()?;
         while reader.next_chunk()?.is_some() {}

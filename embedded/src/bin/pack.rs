@@ -1,4 +1,4 @@
-//! Writes the files of the network anew: `cargo run --bin pack`.
+//! Writes the zTensor files of the network again: `cargo run --bin pack`.
 
 use zten_embedded::host::network::{FILES, packed};
 

@@ -1,4 +1,4 @@
-//! Running an image in an emulated board.
+//! Runs an image in an emulated board.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::Result;
 
-/// An image that has not ended by then never will: the slowest takes a second.
+/// The time after which an image is stopped. The slowest image takes a second.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs an image to its end: what it prints. Fails where the image does.
+/// Runs an image until it ends, and returns what it printed. An image that ends with a failure is an error.
 pub fn run(image: &Path) -> Result<String> {
     let mut qemu = Command::new("qemu-system-arm");
     qemu.args(["-machine", "mps2-an386", "-nographic"]);

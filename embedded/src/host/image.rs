@@ -1,4 +1,4 @@
-//! Building the images, and what they take of flash.
+//! Builds the images, and measures how much flash memory they take.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,13 +15,14 @@ const TARGET: &str = "thumbv7em-none-eabihf";
 pub struct Image {
     /// The path of its ELF file.
     pub path: PathBuf,
-    /// Bytes of flash: vectors, code, constants, and what is copied to RAM.
+    /// The number of bytes of flash memory that the image takes: vectors, code, constants, and data that is copied to
+    /// RAM.
     pub flash: u64,
 }
 
-/// Builds an image with those features.
+/// Builds the image `name` with the features `features`, which are separated by commas.
 pub fn build(name: &str, features: &str) -> Result<Image> {
-    // A folder of its own, because `cargo run` may hold the other.
+    // Images are built in a target folder of their own, because `cargo run` may have locked the usual one.
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| path("../target"), PathBuf::from);
     let target = target.join("images");
@@ -62,7 +63,7 @@ fn remap(files: &[&Path]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Bytes of flash that an ELF file fills.
+/// Returns the number of bytes of flash memory that an ELF file fills.
 fn flash(path: &Path) -> Result<u64> {
     let bytes = std::fs::read(path)?;
     let header = FileHeader32::<Endianness>::parse(&*bytes)?;

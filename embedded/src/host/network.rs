@@ -1,4 +1,4 @@
-//! The network as `.zt`: what was trained, written by the library.
+//! The zTensor files of the trained network, which the library writes.
 
 use safetensors::{Dtype, SafeTensors};
 use zten::write::{Level, NewObject, WriteOptions, Writer};
@@ -6,13 +6,13 @@ use zten::{DType, Generation};
 
 use super::{Result, path};
 
-/// A file that images have in flash.
+/// A file of the network that images have in flash memory.
 pub struct File {
     /// The name of the file.
     pub name: &'static str,
-    /// The generation that it is of.
+    /// The generation in which the file is written.
     pub generation: Generation,
-    /// The layer that is compressed in it.
+    /// The name of the layer that is compressed in the file, if one is.
     pub compressed: Option<&'static str>,
 }
 
@@ -27,8 +27,8 @@ pub const FILES: [File; 3] = [
     File { name: "digits-2.zt", generation: Generation::V2, compressed: None },
 ];
 
-/// The bytes of a file of the network, made of what was trained: each tensor a dense object with
-/// the digest that its generation has by default, by name.
+/// Returns the bytes of a file of the network: each trained tensor as a dense object with the digest that is the
+/// default of the generation, sorted by name.
 pub fn packed(file: &File) -> Result<Vec<u8>> {
     let trained = std::fs::read(path("network/digits.safetensors"))?;
     let trained = SafeTensors::deserialize(&trained)?;
@@ -51,7 +51,7 @@ pub fn packed(file: &File) -> Result<Vec<u8>> {
     Ok(writer.finish()?)
 }
 
-/// Checks that the files of the network are what was trained.
+/// Checks that the files of the network in the repository are equal to those that the trained tensors give now.
 pub fn check() -> Result<()> {
     for file in FILES {
         let name = file.name;

@@ -1,28 +1,29 @@
-//! The output of an image: lines of words, of which the first says what the others are.
+//! Parses the output of an image: lines of words, the first of which is the kind of the line.
 
 use std::str::FromStr;
 
 use super::Result;
 
-/// All that images print.
+/// Everything that an image has printed.
 #[derive(Debug, Default)]
 pub struct Printed {
-    /// Class and logits of each digit, in order.
+    /// The class and the logits of each digit, in the order of the digits.
     pub digits: Vec<(usize, Vec<f32>)>,
-    /// Name and type of each object.
+    /// The name and the type of each object.
     pub objects: Vec<(String, String)>,
-    /// Name, rule and offset of each file that was rejected.
+    /// The name of each rejected file, and the rule and the offset of its error.
     pub rejected: Vec<(String, String, u64)>,
-    /// The reads of the flash while opening, and in all: the name, the number of reads, and the bytes read.
+    /// How often the flash memory was read while opening, and in all: the name of the phase, the number of reads, and
+    /// the number of bytes.
     pub reads: Vec<(String, u64, u64)>,
-    /// The most bytes of heap in use at once.
+    /// The largest number of bytes of heap that were in use at once.
     pub heap: Option<u64>,
-    /// The most bytes of stack.
+    /// The largest number of bytes of stack that were in use.
     pub stack: Option<u64>,
 }
 
 impl Printed {
-    /// Reads it. A line of another kind is an error.
+    /// Parses the output `text` of an image. A line of an unknown kind is an error.
     pub fn read(text: &str) -> Result<Self> {
         let mut printed = Self::default();
         for line in text.lines() {

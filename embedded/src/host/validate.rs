@@ -1,4 +1,4 @@
-//! Checks of the output of images.
+//! Checks of the output of images against the results of NumPy and of the library on this machine.
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use zten::{Archive, Limits, OpenOptions};
 use super::printed::Printed;
 use super::{Result, network, path};
 
-/// The largest difference of a logit from NumPy's, which sums in another order. The largest logit is 19.
+/// The largest difference between a logit of an image and that of NumPy, which adds in another order. The largest
+/// logit is 19.
 const TOLERANCE: f32 = 1e-4;
 
-/// Files that the image `hostile` has.
+/// The number of files that the image `hostile` has.
 const HOSTILE: usize = 5;
 
-/// The digits have NumPy's classes, and its logits within the tolerance.
+/// Checks that the digits have the classes that NumPy computed, and the logits within the tolerance.
 pub fn digits(printed: &Printed) -> Result<()> {
     let expected = network::expected()?;
     if printed.digits.len() != expected.len() {
@@ -29,7 +30,7 @@ pub fn digits(printed: &Printed) -> Result<()> {
     Ok(())
 }
 
-/// The objects are those that the library finds in the file here.
+/// Checks that the image lists the objects that the library finds in `file` on this machine.
 pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
     let file = std::fs::read(file)?;
     let archive = Archive::from_bytes(&file)?;
@@ -44,7 +45,8 @@ pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
     Err(format!("it lists {:?} and not {found:?}", printed.objects).into())
 }
 
-/// Every hostile file is rejected by the rule and at the byte by which the library rejects it here.
+/// Checks that the image rejects every hostile file by the rule and at the byte by which the library rejects it on
+/// this machine.
 pub fn rejected(printed: &Printed) -> Result<()> {
     if printed.rejected.len() != HOSTILE {
         return Err(format!("{} files rejected and not {HOSTILE}", printed.rejected.len()).into());

@@ -9,9 +9,9 @@ pub enum Failure {
     Rejected(zten::Error),
     /// A component has no digest, or none that can be verified.
     Unverified,
-    /// The file is valid, but holds another network.
+    /// The file is valid, but its tensors are not those of the network.
     NotThatNetwork,
-    /// The output failed.
+    /// The output of the image could not be written.
     Silent,
 }
 

@@ -1,14 +1,14 @@
-//! A model behind a bus: flash that is read in pieces, through the traits of `embedded-storage`.
+//! Flash memory behind a bus, which is read in pieces through the traits of `embedded-storage`.
 
 use core::cell::RefCell;
 
 use embedded_storage::nor_flash::{ErrorType, NorFlashErrorKind, ReadNorFlash, check_read};
 use zten::{Error, ReadAt};
 
-/// Bytes of a transfer, at most.
+/// The largest number of bytes of one transfer.
 const PIECE: usize = 256;
 
-/// Any flash, as the library reads it.
+/// A source of bytes for the library that reads them from any flash memory.
 pub struct Flash<D>(pub RefCell<D>);
 
 impl<D: ReadNorFlash> ReadAt for Flash<D> {
@@ -24,17 +24,17 @@ impl<D: ReadNorFlash> ReadAt for Flash<D> {
     }
 }
 
-/// A simulated SPI flash: its bytes are only to be had by reading them.
+/// A simulated flash memory behind SPI, which counts reads. Its bytes cannot be borrowed.
 pub struct Simulated {
     bytes: &'static [u8],
     /// The number of reads.
     pub reads: u32,
-    /// The number of bytes read.
+    /// The number of bytes that were read.
     pub read: usize,
 }
 
 impl Simulated {
-    /// A flash that holds a file from its first byte on, and nothing else.
+    /// Returns a flash memory whose content is `bytes`.
     pub fn new(bytes: &'static [u8]) -> Self {
         Self { bytes, reads: 0, read: 0 }
     }

@@ -1,19 +1,19 @@
-//! The network: three layers, each `weight × input + bias`, and negative activations cut to 0
-//! between them.
+//! The neural network that images run: three layers, each `weight × input + bias`. Negative activations between
+//! layers are set to 0.
 
 use zten::{Archive, Component, ReadAt};
 
 use super::failure::Failure;
 
-/// The number of digits that are classified.
+/// The number of digits that an image classifies.
 pub const DIGITS: usize = 8;
-/// Elements of the widest layer, which is the input.
+/// The number of elements of the widest layer, which is the input.
 const WIDEST: usize = 64;
 
-/// The digits: bytes from 0 to 16, row-major.
+/// The pixels of the digits: 8 × 8 bytes from 0 to 16 for each, row-major.
 static INPUTS: [u8; DIGITS * WIDEST] = *include_bytes!("../../network/inputs.u8");
 
-/// Weight, scale (of FP8, one for each row) and bias of each layer.
+/// The names of the weight, the scale (one for each row of FP8 weights) and the bias of each layer.
 const LAYERS: [[&str; 3]; 3] = [
     ["layer1.weight", "layer1.scale", "layer1.bias"],
     ["layer2.weight", "layer2.scale", "layer2.bias"],
@@ -23,14 +23,14 @@ const LAYERS: [[&str; 3]; 3] = [
 /// The logits of one digit, one for each class.
 pub type Logits = [f32; 10];
 
-/// The activations of all digits.
+/// The activations of one layer for all digits.
 type Batch = [[f32; WIDEST]; DIGITS];
 
-/// Hands all elements of a component to a function, in row-major order. What they came to is not to
-/// be used if this fails.
+/// A function that passes all elements of a component in row-major order to another function. If it fails, results of
+/// these elements must not be used.
 type Each = fn(&Component<'_>, &mut dyn FnMut(f32)) -> Result<(), Failure>;
 
-/// Computes the logits of all digits. `each` reads the weights.
+/// Computes the logits of all digits. `each` reads the weights of `archive`.
 pub fn classify<S: ReadAt>(archive: &Archive<S>, each: Each) -> Result<[Logits; DIGITS], Failure> {
     let weights = &Weights { archive, each };
     let mut batch: Batch = [[0.0; WIDEST]; DIGITS];
@@ -55,7 +55,7 @@ pub fn classify<S: ReadAt>(archive: &Archive<S>, each: Each) -> Result<[Logits; 
     Ok(all)
 }
 
-/// An archive with the weights, and how they are read.
+/// An archive with the weights, and the function that reads them.
 struct Weights<'a, S> {
     archive: &'a Archive<S>,
     each: Each,
@@ -68,7 +68,8 @@ impl<S: ReadAt> Weights<'_, S> {
     }
 }
 
-/// Returns the number of outputs of a layer of `width` inputs, if the shapes of its parts agree.
+/// Returns the number of outputs of the layer with the tensors `weight`, `scale` and `bias`, if their shapes fit each
+/// other and `width` inputs.
 fn rows<S: ReadAt>(
     weights: &Weights<'_, S>,
     [weight, scale, bias]: [&str; 3],
@@ -86,8 +87,7 @@ fn rows<S: ReadAt>(
     rows.filter(|_| fits && one_each(scale) && one_each(bias)).ok_or(Failure::NotThatNetwork)
 }
 
-/// Computes the outputs of a layer of `width` inputs, for all digits at a time, so that each weight is
-/// read once.
+/// Computes the outputs of a layer of `width` inputs for all digits at once, so that each weight is read only once.
 fn outputs<S: ReadAt>(
     weights: &Weights<'_, S>,
     [weight, scale, bias]: [&str; 3],
@@ -114,7 +114,7 @@ fn outputs<S: ReadAt>(
     Ok(sums)
 }
 
-/// Changes each sum by the element of `name` for its row.
+/// Applies `change` to each sum and the element of the tensor `name` for its row, such as the bias.
 fn by_row<S: ReadAt>(
     weights: &Weights<'_, S>,
     name: &str,

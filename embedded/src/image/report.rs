@@ -1,4 +1,4 @@
-//! The output of an image: lines of words, which the host reads.
+//! Prints the output of an image: lines of words, which the host parses.
 
 use core::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::network::{DIGITS, Logits};
 use super::{end, memory};
 
-/// Sets up the heap, runs `main`, prints what has become of it and of the memory, and ends.
+/// Sets up the heap, runs `main`, prints its failure, if any, and the memory that was used, and ends the image.
 pub fn run(main: impl FnOnce(&mut HostStream) -> Result<(), Failure>) -> ! {
     memory::begin();
     let Ok(mut out) = hio::hstdout() else { end(false) };

@@ -1,11 +1,11 @@
-//! Elements out of bytes that are not borrowed.
+//! Reads elements of components that cannot be borrowed.
 
 use zten::{Component, DType, element::F8E4M3Fn, verify::Verified};
 
 use super::failure::Failure;
 
-/// Reads all of a component in chunks and hands its elements to `take`. Only at the end it is
-/// known whether they had the digest.
+/// Reads all of a component in chunks, and calls `take` with each element. The digest is known to match only when the
+/// function has returned without an error.
 pub fn for_each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
     let fp8 = match component.dtype() {
         DType::F8E4M3Fn => true,

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 
 type Read = fn(&Path, &[u8], &mut Report);
 
-/// Reads a file of 0.1 with the first function, and any other file with the second.
+/// Reads the file at `path` with the function `old` if its generation is 0.1, and otherwise with `new`.
 fn either(path: &Path, report: &mut Report, (old, new): (Read, Read)) {
     let bytes = fs::read(path).unwrap_or_default();
     match is_legacy_file(path) {

@@ -49,7 +49,8 @@ def shape(rng):
 
 
 def array(rng, dtype=None, sides=None):
-    """Returns an array with random bits, sometimes with compressible content or with strides."""
+    """Returns an array with random bits, sometimes with compressible content or with strides.
+    `dtype` and `sides` (the shape) are random unless they are given."""
     dtype = DTYPES[rng.integers(len(DTYPES))] if dtype is None else np.dtype(dtype)
     sides = shape(rng) if sides is None else sides
     count = int(np.prod(sides, dtype=np.int64))
@@ -122,17 +123,17 @@ def written(tally, zten, files, make):
 
 
 def row(array):
-    """Returns little-endian bytes in row-major order."""
+    """Returns the bytes of an array in little-endian, row-major order."""
     return np.ascontiguousarray(array).tobytes()
 
 
 def dense(name, array):
-    """Returns the entry of a dense tensor."""
+    """Returns the expected entry of a dense tensor for `Zten.agrees`."""
     return entry(name, array.shape, "dense", [("data", zten_name(array.dtype), None, row(array))])
 
 
 def saved(rng, path, save_file):
-    """Saves arrays by the function that saves all at once, and returns their entries."""
+    """Saves random arrays in one call of `save_file`, and returns their expected entries."""
     made = {name: array(rng) for name in names(rng, int(rng.integers(0, 8)))}
     save_file(made, path, compression=[False, True, 4][rng.integers(3)])
     return [dense(name, array) for name, array in made.items()]

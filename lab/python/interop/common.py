@@ -1,4 +1,5 @@
-"""Helpers of all scripts: sums, expected rejections, and calls of the command `zten`."""
+"""Helpers of all interoperability scripts: digests, expected rejections, and calls of the command
+`zten`."""
 
 import collections
 import hashlib
@@ -27,7 +28,7 @@ ZTEN_NAMES = {numpy: zten for zten, numpy in NUMPY_NAMES.items()}
 
 
 def sha256(data):
-    """Returns the sum of bytes, or of the little-endian bytes of an array."""
+    """Returns the SHA-256 of bytes, or of the little-endian bytes of an array."""
     if hasattr(data, "tobytes"):
         # The bytes of types that are not interpreted stay as NumPy wrote them.
         assert data.dtype.byteorder != ">" or data.dtype.kind in "SUVMm", data.dtype
@@ -101,7 +102,7 @@ def kinds(value):
 
 
 def unordered(value):
-    """Returns the value with the entries of its maps sorted."""
+    """Returns `value` with the entries of its maps sorted, at all levels."""
     if isinstance(value, list):
         return [unordered(item) for item in value]
     if isinstance(value, dict):
@@ -119,7 +120,7 @@ def run(*command):
 
 
 class Zten:
-    """The command at a path."""
+    """The command `zten` at a path."""
 
     def __init__(self, path):
         self.path = path

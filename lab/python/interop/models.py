@@ -26,7 +26,8 @@ TEMPLATES = [
     [{"name": "default", "template": "{{ x }}"}, {"name": "tool use", "template": "{{ y }}"}],
     [{"name": "rag", "template": "重み"}],
 ]
-# The methods that are called below, and the methods that other methods call.
+# The names of the `add_*` methods of the writer that this script has called. `not_called` looks
+# for methods that are missing here.
 CALLED = set()
 PLAIN = {
     "add_tensor",
@@ -337,7 +338,7 @@ OF_TEXT = {
 
 
 def own_keys(rng, writer):
-    """Returns keys that a program defines itself, with every type of value."""
+    """Adds keys that a program defines itself, with every type of value."""
     for bits in (8, 16, 32, 64):
         number = int(rng.integers(1 << (bits - 1)))
         getattr(writer, f"add_uint{bits}")(f"zten.u{bits}", number)
@@ -354,7 +355,8 @@ def own_keys(rng, writer):
 
 
 def names_of(rng, arch, blocks):
-    """Returns the names that the package has for the tensors of an architecture."""
+    """Yields the names of some of the tensors that the package knows for the architecture `arch`,
+    for each block."""
     kinds = [kind for kind in gguf.MODEL_TENSORS[arch] if kind != gguf.MODEL_TENSOR.TOKEN_EMBD]
     number = int(rng.integers(0, min(len(kinds), 9) + 1))
     for at in rng.permutation(len(kinds))[:number]:
@@ -364,7 +366,9 @@ def names_of(rng, arch, blocks):
 
 
 def tensor(rng, shape, type):
-    """Returns an array for the writer, its type in GGUF, its type in zten, and the bytes."""
+    """Returns an array for the writer, its type in GGUF if the array is quantized or BF16 and
+    otherwise `None`, and what zten must read: the name of the type in zten, the shape, and the
+    array."""
     if type in QUANTIZED:
         elements, size = gguf.GGML_QUANT_SIZES[type]
         shape = [*shape[:-1], max(1, shape[-1] // elements) * elements]

@@ -76,7 +76,8 @@ def whole(reader, wanted):
 
 
 def unreadable(reader, wanted):
-    """Returns True if twice as many elements would not fit in the shape or in the buffer."""
+    """Returns whether the package cannot read the elements, because it makes room for half as
+    many as there are."""
     part = next(part for part in wanted["components"] if part["role"] == "data")
     encoding = reader.metadata(wanted["name"]).components["data"]["encoding"]
     return is_complex(part) and part["bytes"] > 0 and (wanted["shape"] != [] or encoding == "zstd")

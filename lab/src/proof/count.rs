@@ -82,7 +82,8 @@ impl Reencode for Counter {
 }
 
 impl Counter {
-    /// Writes the basic block `stretch`, preceded by instructions that count it.
+    /// Writes the basic block `stretch`, with instructions before it that add its length to the number of executed
+    /// instructions.
     fn write(&self, function: &mut Function, stretch: &[Instruction<'_>]) {
         let length = stretch.iter().filter(|instruction| is_work(instruction)).count();
         if length > 0 {

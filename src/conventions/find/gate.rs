@@ -1,5 +1,5 @@
-//! What a check of a file finds in groups of tensors that follow a convention: tensors that contradict each other, and numbers with which
-//! programs fail or compute nothing.
+//! What a check of a file finds in groups of tensors that follow a convention: tensors that contradict each other, and numbers
+//! with which programs fail or compute nothing.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -58,8 +58,8 @@ impl Notes {
     }
 }
 
-/// Returns what to look for in the tensor of a group that has the role `role` and the dtype `dtype`. The values of the group have the
-/// form `form` and the shape `shape`.
+/// Returns what to look for in the tensor of a group that has the role `role` and the dtype `dtype`. The values of the group have
+/// the form `form` and the shape `shape`.
 fn probe(form: QuantizedForm, shape: &[u64], role: &str, dtype: DType) -> Option<Probe> {
     if form.convention == Convention::Gptq && role == "g_idx" {
         let inputs = shape.first().copied().unwrap_or_default();
@@ -99,8 +99,8 @@ fn scales(convention: Convention) -> &'static [&'static str] {
 }
 
 impl Gate {
-    /// Finds the groups in the file with `manifest`, and adds the notes on tensors that contradict each other to `notes`. No content is
-    /// read.
+    /// Finds the groups in the file with `manifest`, and adds the notes on tensors that contradict each other to `notes`. No
+    /// content is read.
     pub(crate) fn new(manifest: ManifestRef<'_>, notes: &mut Notes) -> Result<Self, Error> {
         let mut gate = Self::default();
         let Some(rules) = manifest.facts().quantized else { return Ok(gate) };
@@ -109,7 +109,8 @@ impl Gate {
                 let note = contradiction.note(manifest, rules)?;
                 return Ok(note.map_or(Ok(()), |note| notes.add(note))?);
             }
-            // The shapes of these groups are the content of a tensor, and are compared when that has been read.
+            // The shape of such a group is the content of one of its tensors, so the tensors are compared with the shape
+            // once the check has read this content.
             let state = match anchor {
                 Anchor::Nf4 | Anchor::Fp4 => Some(*tensor),
                 Anchor::Packed => beside(manifest, tensor, PACKED)?.filter(is_shape),
@@ -117,7 +118,7 @@ impl Gate {
             };
             let Some(state) = state else { return Ok(()) };
             gate.add(&state, Probe::State(anchor))?;
-            // Their scales are known by their names.
+            // The scales of such a group are found by their names here, because the group is known only after the content was read.
             let from =
                 tensor.name().get(Anchor::of(tensor.name()).map_or(0, |(stem, _)| stem.len())..);
             let ends: &[&str] = match anchor {
@@ -140,7 +141,8 @@ impl Gate {
                 }
             }
         }
-        // In an archive with conventions, tensors are groups already, and their check has the verdict of the file.
+        // In an archive with conventions, each group is already one tensor. Its components are examined as well, so that the
+        // verdict is that on the file without conventions.
         for tensor in manifest.tensors() {
             let Some(form) = QuantizedForm::of(&tensor) else { continue };
             for component in tensor.components() {

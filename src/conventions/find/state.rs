@@ -1,7 +1,7 @@
 //! The JSON that bitsandbytes stores together with a tensor of 4-bit codes.
 //!
-//! A library for JSON would end the program if there were no memory for a text or a nested value, so this reader allocates nothing but
-//! the shape.
+//! A library for JSON would end the program if there were no memory for a text or a nested value, so this reader allocates
+//! nothing but the shape.
 
 use alloc::vec::Vec;
 
@@ -71,13 +71,15 @@ pub(super) fn is_object(bytes: &[u8]) -> bool {
     is_text && Scanner { rest: bytes }.object(&mut |_, scanner| scanner.skip()).is_some()
 }
 
-/// JSON that is read from its beginning. Each method returns `None` if what follows is not what it reads.
+/// A reader of JSON, from its first byte to its last. A method that reads a JSON value returns `None` if the next bytes are not
+/// such a value.
 struct Scanner<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Scanner<'a> {
-    /// Reads the byte `wanted`, and the white space before it. Returns whether it was there.
+    /// Skips white space and the byte `wanted`. Returns false, and skips nothing, if the next byte after the white space is
+    /// another one.
     fn eat(&mut self, wanted: u8) -> bool {
         match self.rest.trim_ascii_start().split_first() {
             Some((first, rest)) if *first == wanted => {
@@ -193,7 +195,8 @@ impl<'a> Scanner<'a> {
 
     /// Reads any value with everything in it, of at most [`DEPTH`] levels.
     fn skip(&mut self) -> Option<()> {
-        // The lowest bit says whether the innermost level is an object, the next one the level around it, and so on.
+        // Bit 0 of `objects` says whether the innermost open array or object is an object, bit 1 says this of the array or
+        // object around it, and so on.
         let (mut objects, mut depth) = (0_u64, 0_u32);
         loop {
             let is_object = self.eat(b'{');
@@ -210,7 +213,7 @@ impl<'a> Scanner<'a> {
             } else {
                 self.scalar()?;
             }
-            // A value has ended, and perhaps the levels around it.
+            // A value has ended. Closing brackets may follow, each of which ends the array or object around the value.
             loop {
                 if depth == 0 {
                     return Some(());

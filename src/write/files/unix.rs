@@ -219,8 +219,8 @@ fn keep(file: &File, target: &Target, old: &Stat) -> io::Result<()> {
 /// Gives `file` the mode that any new file gets in the folder of `target`. With `hidden`, the file was created without a
 /// name with the mode 0666, so nobody could open it so far.
 fn begin(file: &File, target: &Target, hidden: bool) -> io::Result<()> {
-    // If the mode is not 0666, the system has applied the umask. Linux before 5.19 forgets to on some file systems, for
-    // files without a name.
+    // If the mode is not 0666, the system has applied the umask, and the mode is right. On some file systems, Linux before
+    // 5.19 does not apply the umask to files without a name.
     if hidden && Mode::from_raw_mode(fstat(file)?.st_mode) & RIGHTS != ANY {
         return Ok(());
     }

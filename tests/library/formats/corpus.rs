@@ -11,13 +11,13 @@ use zten::verify::check;
 use zten::{Archive, Error, ErrorKind, OpenOptions};
 use zten_testkit::other_formats;
 
-/// Returns whether the rule `id` is about a file as a whole.
+/// Returns whether the rule `id` is about a whole file, and not about one place in it.
 fn is_of_the_whole(id: &str) -> bool {
     id.starts_with("format-") || id == "index-metadata"
 }
 
-/// Validates all of a file, and reads all of it if it is valid. Returns the number of tensors, or the id of the rule
-/// that is broken.
+/// Validates the header and the content of a file, and reads all tensors if it is valid. Returns the number of
+/// tensors, or the id of the rule that is broken.
 fn validate(path: &Path) -> Result<usize, String> {
     let archive = open_both(path).map_err(|error| checked_id(path, &error))?;
     let report = check(&archive, &mut ());
@@ -249,7 +249,8 @@ fn rejected_files_break_the_rule_in_their_name() {
             continue;
         };
         if name.contains("-00002-of-") {
-            // This file alone is valid. The index that names it breaks the rule.
+            // A file in the folder of a rejected index may be valid by itself. Only the index that names it breaks
+            // the rule.
             continue;
         }
         rules.insert(rule.to_owned());

@@ -13,17 +13,17 @@ use zten_corpus::other::npy;
 use zten_corpus::other::zip::{self, Member};
 use zten_testkit::{corpus, other_formats, safetensors};
 
-/// The number of steps and bytes that opening a file took.
+/// How many steps opening a file without I/O took, and how many bytes it requested.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     steps: usize,
     bytes: usize,
 }
 
-/// An archive that has only a header.
+/// An archive whose header was read, and whose data cannot be read.
 type Header = Archive<InMemory<[u8; 0]>>;
 
-/// Opens the file at `path` step by step. Sibling files are those of its folder.
+/// Opens `file`, the bytes of the file at `path`, without I/O. Sibling files are those of its folder.
 fn open_in_steps(path: &Path, file: &[u8], options: &OpenOptions) -> (Cost, Result<Header, Error>) {
     let mut files: BTreeMap<Option<String>, Vec<u8>> = BTreeMap::from([(None, file.to_vec())]);
     let mut opening = Opening::new(path, u64::try_from(file.len()).unwrap(), options);

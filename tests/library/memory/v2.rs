@@ -10,11 +10,11 @@ use zten_testkit::{Shards, generate, heap_bound};
 use super::peak;
 
 const MAP: u8 = 5;
-/// The offset from which positions in units of 4,096 bytes exceed 32 bits.
+/// An offset so large that positions in units of 4,096 bytes need more than 32 bits from there on.
 const FAR: u64 = 1 << 44;
 
-/// Opens a file of the greatest length with `manifest` at its start. Returns the ratio of the heap to the manifest, and the
-/// verdict.
+/// Opens a file of [`LENGTH`] bytes with `manifest` near its start. Checks the heap, and returns the ratio of the
+/// heap to the manifest, and the result of opening.
 fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
     let footer = footer(manifest, 4096);
     let (peak, opened) = peak(|| {
@@ -58,7 +58,7 @@ impl ReadAt for Sparse<'_> {
     }
 }
 
-/// Returns the shortest names in the order that generation 2 requires.
+/// Returns the shortest possible names in the order that generation 2 requires.
 fn short_names() -> impl Iterator<Item = String> {
     let digits = |number: usize, length: u32| -> String {
         (0..length)
@@ -69,11 +69,11 @@ fn short_names() -> impl Iterator<Item = String> {
     (1..5).flat_map(move |length| (0..126_usize.pow(length)).map(move |at| digits(at, length)))
 }
 
-/// The offsets of the blobs, and the number of shards that hold them.
+/// Where the generated blobs lie, and how many shards hold them.
 #[derive(Clone, Copy, Debug)]
 struct Blobs {
     far: bool,
-    /// Each blob begins before the blob of the previous component.
+    /// Whether each blob begins before the blob of the previous component.
     falling: bool,
     same: bool,
     shards: usize,
@@ -127,7 +127,7 @@ impl Blobs {
     }
 }
 
-/// Writes the entry of the largest possible shard, in as few bytes as possible.
+/// Appends the entry of the largest possible shard, in as few bytes as possible, to the table of shards in `out`.
 fn shard(out: &mut Vec<u8>) {
     head(out, MAP, 2);
     text(out, "size");

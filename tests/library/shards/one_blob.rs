@@ -19,7 +19,7 @@ const TENSORS: [(usize, usize); 4] =
 struct Identified {
     file: Counted,
     identity: Option<[u64; 2]>,
-    /// While true, the byte at 250,000 has another value.
+    /// While true, the source returns another byte at offset 250,000.
     is_changed: Arc<AtomicBool>,
 }
 
@@ -45,7 +45,7 @@ fn blob() -> Vec<u8> {
     FileV2::shard().blob(4096, &bytes).bytes()
 }
 
-/// Returns a root with [`TENSORS`]. The shard number `wrong` has another digest than the others.
+/// Returns a root file with [`TENSORS`]. The shard number `wrong` has another digest than the other shards.
 fn root(blob: &[u8], wrong: Option<usize>) -> Vec<u8> {
     let names: Vec<_> = (0..TENSORS.len()).map(|number| format!("t{number}")).collect();
     let objects = names.iter().zip(TENSORS).map(|(name, (offset, length))| {

@@ -12,7 +12,8 @@ const VALUES: [f32; 4] = [1.0, -2.0, 0.5, 3.25];
 /// A folder with a root, `model.zt`, whose shard `s` is in a file that the root does not find yet.
 struct Folder {
     folder: TempDir,
-    /// The names of the folder and of the file in it that the digest of the shard gives.
+    /// The name of the folder and the name of the file in it under which the shard is found as a blob. The digest of
+    /// the shard gives both.
     blob: (String, String),
 }
 
@@ -45,7 +46,7 @@ impl Folder {
         fs::copy(self.path("kept.zt"), place).unwrap();
     }
 
-    /// Checks that nothing of the shard can be read.
+    /// Checks that nothing of the shard can be read, because the root does not find it.
     fn has_none(&self) {
         let archive = self.open();
         let tensor = archive.tensor("w").unwrap();
@@ -55,7 +56,7 @@ impl Folder {
         assert_eq!(archive.verify().unwrap_err().rule(), Some("unsupported-shard"));
     }
 
-    /// Checks that all of the shard can be read.
+    /// Checks that the root finds the shard and that all of it can be read.
     fn has_it(&self) {
         let archive = self.open();
         let tensor = archive.tensor("w").unwrap();
@@ -117,7 +118,7 @@ fn a_shard_must_be_a_regular_file() {
     let (algorithm, digits) = &folder.blob;
     folder.put(&format!("blobs/{algorithm}/{digits}"));
     folder.has_it();
-    // A file has the name of the folder.
+    // A regular file has the name of the folder `blobs`.
     fs::remove_dir_all(folder.path("blobs")).unwrap();
     fs::write(folder.path("blobs"), b"").unwrap();
     folder.has_none();
@@ -176,7 +177,7 @@ fn no_link_is_followed() {
 }
 
 impl Counted {
-    /// Returns the number of bytes that were read since the last call.
+    /// Returns the number of bytes that were read since the last call of this method.
     fn take(&self) -> usize {
         self.read.swap(0, Relaxed)
     }
@@ -255,7 +256,7 @@ fn a_part_with_a_digest_does_not_wait() {
 /// Bytes that changed after the shard was verified are not handed out.
 #[test]
 fn a_shard_that_changed_is_not_read() {
-    // The source returns other bytes once this flag is set.
+    // Once this flag is set, the source returns other bytes.
     let changed = AtomicBool::new(false);
     let source = |bytes: Vec<u8>| {
         let changed = &changed;

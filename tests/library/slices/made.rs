@@ -1,11 +1,12 @@
-//! Makes files with one dense array, `t`, from a kind of element, a shape and a blob.
+//! Makes 0.1 and 1.2 files with one dense array, `t`, from a kind of element, a shape and a blob, for the tests of
+//! slices.
 
 use zten_corpus::base::{component, dense_object, entry, v0, v1};
 use zten_corpus::cbor::text;
 use zten_corpus::file::File;
 
-/// A kind of element: whether the file is of 0.1, the dtype, the logical type if it differs, whether it is big-endian, the bytes of
-/// a storage element, and the storage elements of an element.
+/// A kind of element: whether the file is of 0.1, the dtype, the logical type if it is not the dtype, whether the
+/// elements are big-endian, the size of a storage element in bytes, and the number of storage elements of an element.
 pub(crate) type Kind = (bool, &'static str, &'static str, bool, usize, usize);
 
 pub(crate) const KINDS: &[Kind] = &[

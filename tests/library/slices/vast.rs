@@ -8,7 +8,7 @@ use zten::{Error, OpenOptions, ReadAt};
 
 use super::made::{KINDS, tail};
 
-/// A file of any size whose blob is computed when it is read. It records the requested ranges.
+/// A file of any size whose blob is computed when it is read. The source records the ranges that are read.
 struct Vast {
     tail: Vec<u8>,
     length: u64,
@@ -35,7 +35,7 @@ impl Vast {
         (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
     }
 
-    /// Returns the ranges that were read since the last call.
+    /// Returns the ranges that were read since the last call of this method.
     fn asked(&self) -> Vec<Range<u64>> {
         take(&mut *self.asked.lock().unwrap())
     }

@@ -21,7 +21,7 @@ fn compressed(content: &[u8]) -> Vec<u8> {
     frame.end().bytes
 }
 
-/// Returns a file of 1.1 with one object, `w`.
+/// Returns a file of 1.1 with one object, `w`, of the layout `format` with the components `parts`.
 pub(super) fn file(format: &str, shape: &[u64], parts: &[Part]) -> Vec<u8> {
     let mut layout = Layout::new(64);
     let component = |part: &Part| {
@@ -39,7 +39,8 @@ pub(super) fn file(format: &str, shape: &[u64], parts: &[Part]) -> Vec<u8> {
 
 const TYPES: [&str; 8] = ["u64", "u32", "u16", "u8", "i64", "i32", "i16", "i8"];
 
-/// Returns a component of indices, in any type that can hold all of them, sometimes compressed.
+/// Returns a component whose elements are the indices `of`, in any type that can hold all of them, sometimes
+/// compressed.
 pub(super) fn indices(random: &mut Rng, role: &'static str, of: &[u64]) -> Part {
     let most = of.iter().max().copied().unwrap_or(0);
     let index = usize::try_from(random.u64(..8)).unwrap();
@@ -62,12 +63,12 @@ pub(super) fn values(random: &mut Rng, nnz: u64) -> (Vec<i16>, Part) {
     (values, Part { role: "values", dtype: "i16", bytes, zstd })
 }
 
-/// The entries of a matrix: row, column, value.
+/// The entries of a CSR matrix: row, column, value.
 pub(super) type Entries = Vec<(u64, u64, i16)>;
-/// The entries of a tensor: the coordinate in each dimension, and the value.
+/// The entries of a COO tensor: the coordinate in each dimension, and the value.
 pub(super) type Places = Vec<(Vec<u64>, i16)>;
 
-/// Returns a random matrix as its rows, columns and entries, and the file that holds it.
+/// Returns a random CSR matrix as its rows, columns and entries, and the file that holds it.
 pub(super) fn matrix(random: &mut Rng) -> (u64, u64, Entries, Vec<u8>) {
     let (rows, columns) = (random.u64(..40), random.u64(..300));
     let (mut indptr, mut columns_of) = (vec![0], Vec::new());
@@ -100,7 +101,7 @@ pub(super) fn matrix(random: &mut Rng) -> (u64, u64, Entries, Vec<u8>) {
     (rows, columns, entries, file("sparse_csr", &[rows, columns], &parts))
 }
 
-/// Returns a random tensor as its shape and entries, and the file that holds it.
+/// Returns a random COO tensor as its shape and entries, and the file that holds it.
 pub(super) fn tensor(random: &mut Rng) -> (Vec<u64>, Places, Vec<u8>) {
     let rank = 1 + random.u64(..4);
     let shape: Vec<u64> = (0..rank).map(|_| 1 + random.u64(..9)).collect();

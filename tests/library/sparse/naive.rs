@@ -84,7 +84,7 @@ fn damaged_matrices_give_the_errors_of_the_verifier() {
             let (_, entries, file) = generated::tensor(&mut random);
             (entries.len(), file)
         };
-        // Changes a byte of the data. Another test changes the manifest.
+        // One bit of the data changes. Another test changes the manifest.
         let end = Archive::from_bytes(&file).unwrap().manifest().extent().start;
         let at = usize::try_from(64 + random.u64(..end.saturating_sub(64).max(1))).unwrap();
         file[at] ^= 1 << random.u64(..8);

@@ -8,7 +8,7 @@ use zten::{Element, element::ByteOrder, error::Misuse};
 use super::{coo, csr, dense, misuse, read};
 use zten_testkit::{borrows, placed};
 
-/// Returns the matrix of the reference writers, whose four entries have `values`.
+/// Returns the matrix that the reference writers store, as a dense matrix. Its four entries have `values`.
 pub(super) fn expected<T: Element>(values: [T; 4]) -> Vec<T> {
     let mut dense = vec![T::ZERO; 12];
     for (place, value) in [0, 2, 9, 11].into_iter().zip(values) {

@@ -1,4 +1,5 @@
-//! Tests of every type of index and value, of their order and alignment, and of types that are neither.
+//! Tests of sparse objects with every type of index and value, in any order and at any alignment, and of objects that
+//! are not sparse or have an unknown type.
 
 use zten::element::StorageType;
 use zten::{Archive, DType, element::ByteOrder, error::Misuse};
@@ -170,7 +171,7 @@ fn compressed_components_are_not_bound() {
     for part in tensor.components() {
         assert_eq!(misuse(part.view().unwrap_err()), Misuse::Compressed);
     }
-    // All components are compressed, and have to be decoded.
+    // The components are compressed, so `csr` decodes and verifies them instead of borrowing them.
     let csr = tensor.csr().unwrap();
     assert!(csr.values().verified().is_some() && csr.indptr().verified().is_some());
     let cut = &file[..64];

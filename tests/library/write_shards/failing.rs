@@ -8,7 +8,8 @@ use zten::{DType, Error, ErrorKind};
 
 use super::{misuse, settings};
 
-/// A sink that takes a number of bytes, and fails at the write that exceeds the number. A later write that is shorter may succeed.
+/// A sink that takes a limited number of bytes. A write that would exceed the limit fails, and a later, shorter write
+/// may succeed.
 struct Short(usize);
 
 impl Sink for Short {

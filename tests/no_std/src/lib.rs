@@ -60,7 +60,7 @@ fn opens(file: &[u8], name: &str, format: &str, expected: &[Expected<'_>]) {
     check(&archive, format, expected);
 }
 
-/// A file that can only be read at offsets, since the source does not lend its bytes.
+/// A source in memory that does not lend its bytes, so they can only be read at offsets.
 struct Positions<'f>(&'f [u8]);
 
 impl ReadAt for Positions<'_> {
@@ -79,7 +79,7 @@ fn rejects(file: &[u8], name: &str, rule: &str) {
 #[cfg(feature = "alone")]
 #[test]
 fn the_library_has_no_std() {
-    // With `std`, an error has names and a source.
+    // Only with `std` does an error own names and a source, which have to be dropped.
     assert!(!core::mem::needs_drop::<zten::Error>());
 }
 
@@ -164,7 +164,7 @@ fn torch() {
     rejects(corpus!("other/torch/reject/torch-call--count.pt"), "", "torch-call");
 }
 
-/// The files that an index names. The names are stored without their suffix.
+/// The files that an index names, with their names without the suffix.
 struct Siblings<'f>([(&'f str, &'f [u8]); 2]);
 
 impl<'f> Find for Siblings<'f> {

@@ -12,10 +12,10 @@ mod host {
 
     #[wasm_bindgen]
     extern "C" {
-        /// Fills `buffer` with the bytes of file number `file` from `offset` on. Returns false if it failed.
+        /// Fills `buffer` with the bytes of file number `file` from `offset` on. Returns false if the host failed to read them.
         #[cfg(feature = "reading")]
         pub(super) fn read_at(file: u32, offset: u64, buffer: &mut [u8]) -> bool;
-        /// Fills `buffer` with the input of the current call. The length of the input was an argument of the call.
+        /// Fills `buffer` with the input of the current call of an export. The length of the input was an argument of this call.
         pub(super) fn input(buffer: &mut [u8]);
         /// Passes `bytes` to the host, which copies them. `channel` says what they are: a piece of the answer (0), a piece of
         /// data (1), or the offset of the next piece of data in a written file, as a little-endian `u64` (2).
@@ -37,7 +37,8 @@ pub enum Out {
     Answer,
     /// Decoded elements, attributes and other binary data.
     Data,
-    /// The offset of the next piece of data in a written file, if this piece does not follow the one before.
+    /// The offset in a written file of the next piece of data, as a little-endian `u64`. It is passed only if that piece does not directly follow
+    /// the previous piece.
     Position,
 }
 
@@ -60,10 +61,10 @@ impl Write for Out {
 /// A buffered writer of the answer to a call.
 pub type Answer = BufWriter<Out>;
 
-/// Returns the input of the current call, which has `length` bytes.
+/// Fetches the input of the current call from the host, and returns it. It has `length` bytes.
 ///
 /// # Errors
-/// Out of memory.
+/// [`io::ErrorKind::OutOfMemory`] if there is no memory for the input.
 pub fn input(length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length)?;
@@ -72,8 +73,8 @@ pub fn input(length: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Calls `work` and hands its answer to the host. Returns 1 if the call succeeded, 2 if it ran out of memory, and 0 if the call
-/// is not possible in the current state.
+/// Calls `work` with a writer, and hands what it writes to the host, as the answer to the current call. Returns the status of the call: 1 if
+/// `work` succeeded, 2 if memory ran out, and 0 if the call is not possible in the current state.
 pub fn answer(work: impl FnOnce(&mut Answer) -> io::Result<()>) -> u32 {
     let mut out = BufWriter::with_capacity(1 << 16, Out::Answer);
     match work(&mut out).and_then(|()| out.flush()) {

@@ -98,8 +98,7 @@ pub fn conventions() -> u32 {
     })
 }
 
-/// Returns what opening waits for: 0 for nothing, 1 for a call of [`supply`], 2 for the lengths of sibling files, and 3 for the call
-/// that connects them.
+/// Returns which call of the host opening the file waits for: 0 for none, 1 for [`supply`], 2 for [`supply_siblings`], and 3 for [`bind`].
 #[wasm_bindgen]
 pub fn needs() -> u32 {
     match needed() {
@@ -153,8 +152,8 @@ pub fn supply_siblings(length: usize) -> u32 {
     with(|session, out| session.answer(&input(length)?, &Source(0), out))
 }
 
-/// Connects the file with its sibling files, and reads from these what proves that they are the right ones. The answer is empty, or
-/// the rule that one of them breaks.
+/// Connects the file with its sibling files, from which zten reads what identifies them, or reads the shapes of quantized tensors that are stored
+/// as several tensors. The answer is empty, or the finding about a file that breaks a rule or cannot be read. Returns the status of the call.
 #[cfg(feature = "siblings")]
 #[wasm_bindgen]
 pub fn bind() -> u32 {
@@ -166,7 +165,8 @@ fn needed() -> Option<Needs> {
     SESSION.try_lock().ok()?.needs()
 }
 
-/// Returns the number of the file whose bytes the host has to supply, and the range of these bytes in that file.
+/// Returns the number of the file whose bytes the host has to supply next, and the range of these bytes in that file. If the host does not have to
+/// supply bytes, both are 0.
 fn needed_bytes() -> (u32, Range<u64>) {
     match needed() {
         Some(Needs::Bytes(file, range)) => (file, range),

@@ -1,4 +1,4 @@
-//! The questions of the page to `zten`: each is answered by one JSON document.
+//! What the page for browsers shows of a file: descriptions, statistics, pictures, values and validations. Each export answers with a JSON document.
 
 mod dequantize;
 pub mod describe;

@@ -1,4 +1,4 @@
-//! Writes findings as answers: the verdict, the rule and the position.
+//! Writes findings about a file as JSON documents, which are the answers of calls that fail.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -11,7 +11,8 @@ use zten::json::to_writer;
 use zten::rules::Source;
 use zten_report::check::Report;
 
-/// Writes the finding for `error`, with which reading the content of `file` failed.
+/// Writes the finding about `error`, with which reading the content of `file` failed, to `out`. If the host failed to supply bytes, writes that the file
+/// could not be read.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -30,8 +31,8 @@ pub fn reading(
     write(&finding, Some(&file.manifest().extent()), out)
 }
 
-/// Writes `finding` as the document of `zten check --json`, without the name of the file. With the feature `page` it has
-/// further fields for the page. `manifest` is the range of the manifest in the file.
+/// Writes `finding` to `out` as the document of `zten check --json`, without the name of the file. With the feature `page` the document has
+/// further fields for the page, such as `manifest`, the byte range of the manifest in the file.
 ///
 /// # Errors
 /// The errors of `out`.
@@ -48,7 +49,7 @@ pub fn write(
     }
 }
 
-/// The document for the page, in which the rule, the position and the range are fields of their own.
+/// The document for the page: the report, with the parts of its message, the rule and the position as fields of their own.
 #[derive(Serialize)]
 struct Detailed<'a> {
     #[serde(flatten)]

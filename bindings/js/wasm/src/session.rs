@@ -50,10 +50,10 @@ pub enum Needs {
 #[derive(Debug)]
 pub struct Progress {
     opening: Opening,
-    /// The ranges that the host has to supply, in this order.
+    /// The byte ranges of the file and its sibling files that the host has to supply, in this order.
     wanted: VecDeque<Wanted>,
     siblings: Siblings,
-    /// Whether each group of tensors that store one quantized tensor is combined into one tensor.
+    /// True if each group of tensors that together store one quantized tensor is to be combined into one tensor.
     has_groups: bool,
 }
 
@@ -70,14 +70,14 @@ impl Progress {
     fn new(name: Vec<u8>, length: u64, options: &OpenOptions) -> Self {
         let name = String::from_utf8(name).unwrap_or_default();
         let opening = Opening::new(name.as_str(), length, options);
-        // These first bytes tell most formats.
+        // Most formats are recognized by the first `START` bytes, so these are requested first.
         let range = 0..length.min(u64::try_from(START).unwrap_or(u64::MAX));
         let wanted = [Wanted { file: None, range }].into();
         Self { opening, wanted, siblings: Siblings::default(), has_groups: false }
     }
 
-    /// Takes the `bytes` of the first wanted range. Returns the open file, which reads from `source`, or `None` if opening
-    /// needs more.
+    /// Takes `bytes`, those of the first range that was requested. Returns the open file, whose content is read from `source`, or `None` if opening
+    /// needs more bytes or sibling files.
     fn supply(
         &mut self,
         bytes: Vec<u8>,
@@ -88,7 +88,8 @@ impl Progress {
         self.advance(source)
     }
 
-    /// Takes the `lengths` of the sibling files that the host was asked for. Returns what [`supply`](Self::supply) does.
+    /// Takes `lengths`, those of the sibling files that the host was asked for, in the form of [`Siblings::answer`]. Returns what
+    /// [`supply`](Self::supply) returns.
     fn answer(
         &mut self,
         lengths: &[u8],
@@ -100,7 +101,8 @@ impl Progress {
         self.advance(source)
     }
 
-    /// Goes on until the file is open, or the host has to act.
+    /// Continues to open the file, whose content is read from `source`. Returns the open file, or `None` if the host first has to supply bytes or the
+    /// lengths of sibling files.
     fn advance(&mut self, source: &'static dyn ReadAt) -> Result<Option<File>, Rejection> {
         while self.wanted.is_empty() && !self.siblings.is_pending() {
             match self.opening.step_for(source).map_err(|error| self.rejected(&error))? {
@@ -109,7 +111,7 @@ impl Progress {
                     for name in names {
                         match Sibling::new(&name).filter(|_| HAS_SIBLINGS) {
                             Some(sibling) => self.siblings.ask([Want::Sibling(sibling)]),
-                            // A host without sibling files misses all of them.
+                            // For a module without sibling files, no sibling file exists.
                             None => self.opening.opened(name, None),
                         }
                     }
@@ -120,7 +122,7 @@ impl Progress {
         Ok(None)
     }
 
-    /// Returns the rejection of the file for `error`, with the name of its format.
+    /// Converts `error`, because of which the file is rejected, to a [`Rejection`] with the name of the file's format.
     fn rejected(&self, error: &Error) -> Rejection {
         let mut finding = Finding::from_error(error);
         let format = self.opening.format();
@@ -131,22 +133,22 @@ impl Progress {
     }
 }
 
-/// Whether a read has failed since the last call of [`Session::bind`] began. A group whose shape cannot be read is not combined,
-/// and that alone is no error; this flag makes [`Session::bind`] report the failed read, so that the host can fetch the missing
-/// bytes and call again.
+/// Whether a read has failed since [`Session::bind`] last began to read the shapes of groups. A group of tensors whose shape cannot be read is not
+/// combined, which alone is no error. By this flag [`Session::bind`] reports the failed read, so that the host can fetch the missing bytes and call
+/// again.
 #[cfg(feature = "groups")]
 static READ_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Notes that the host failed to supply bytes that zten asked for.
+/// Records that the host failed to supply bytes of a file, for [`Session::bind`].
 pub fn note_failed_read() {
     #[cfg(feature = "groups")]
     READ_FAILED.store(true, Ordering::Relaxed);
 }
 
-/// Whether the host has sibling files. The code for them would make the modules for single formats larger.
+/// True if this module opens sibling files. The code for sibling files would make the modules for single formats larger.
 const HAS_SIBLINGS: bool = cfg!(feature = "siblings");
 
-/// An open file and the source of its bytes.
+/// An open file with its validated header and the source of its bytes.
 pub type File = Archive<&'static dyn ReadAt>;
 
 impl Session {
@@ -182,8 +184,8 @@ impl Session {
         }
     }
 
-    /// Takes the bytes of the range that [`needs`](Self::needs) returned. Writes the finding to `out` if the file is rejected.
-    /// An open file is read from `source`.
+    /// Takes `bytes`, those of the range that [`needs`](Self::needs) returned, and continues to open the file, whose content is read from `source`.
+    /// Writes the finding to `out` if the file is rejected.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -198,7 +200,7 @@ impl Session {
         self.proceed(progress, supplied, out)
     }
 
-    /// Writes the sibling files that the host has to look for to `out`.
+    /// Writes a list of the sibling files that the host has to look for to `out`, as [`Siblings::write`] does.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -210,7 +212,8 @@ impl Session {
         }
     }
 
-    /// Takes the `lengths` of these files, as [`Siblings::answer`] describes them. Does the rest as [`supply`](Self::supply).
+    /// Takes `lengths`, those of the files that [`siblings`](Self::siblings) listed, in the form of [`Siblings::answer`]. Continues to open the file
+    /// as [`supply`](Self::supply) does.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -257,7 +260,8 @@ impl Session {
             };
         }
         let Self::Binding(bound) = self else { return misused(out) };
-        // `find_shards` takes the file, which is needed for another call if a host without the bytes has to fetch them first.
+        // `find_shards` below takes the file. If the host has to fetch bytes first, this call has to be repeated with the file, so whether the shards can
+        // be read is found out before.
         let finder = Finder { siblings: &bound.siblings, sources };
         if let Err(error) = bound.file.manifest().bind_shards(&finder) {
             return problem::reading(&bound.file, &error, out);
@@ -270,7 +274,8 @@ impl Session {
         }
     }
 
-    /// Goes on after a step of `progress`, whose result is `step`. Writes the finding to `out` if the file was rejected.
+    /// Stores the state of this session after `progress` has taken a step with the result `step`: an open file, or one that needs more. Writes the
+    /// finding to `out` if the file was rejected.
     fn proceed(
         &mut self,
         progress: Box<Progress>,
@@ -281,7 +286,7 @@ impl Session {
             Ok(None) => *self = Self::Opening(progress),
             Ok(Some(file)) if HAS_SIBLINGS && file.manifest().shards().len() > 0 => {
                 let mut siblings = progress.siblings;
-                // The files of an index have been asked for already, and have no digests.
+                // Only shards with digests are asked for here: the files of an index, which have none, were opened before.
                 siblings.ask(wanted(file.manifest()).into_iter().map(Want::Shard));
                 let has_groups = progress.has_groups;
                 *self = Self::Binding(Box::new(Bound { file, siblings, has_groups }));
@@ -294,9 +299,9 @@ impl Session {
         Ok(())
     }
 
-    /// Makes `file` the open file of the session. If `has_groups` is true, first combines each group of tensors that store one
-    /// quantized tensor into one tensor, or waits for a call of [`bind`](Self::bind) if shapes of groups have to be read. Writes
-    /// the finding to `out` if the groups are not valid.
+    /// Makes `file` the open file of this session. If `has_groups` is true, first combines each group of tensors that together store one
+    /// quantized tensor into one tensor. If the shapes of groups have to be read, this session instead waits for a call of [`bind`](Self::bind).
+    /// Writes the finding to `out` if a group breaks a rule.
     #[cfg(feature = "groups")]
     fn open(&mut self, file: File, has_groups: bool, out: &mut impl Write) -> io::Result<()> {
         if has_groups && file.needs_content_for_groups() {
@@ -318,13 +323,13 @@ impl Session {
         Ok(())
     }
 
-    /// Makes `file` the open file of the session. Leaks it, so that a reader can borrow it from call to call.
+    /// Makes `file` the open file of this session. The file is leaked, so that readers can borrow it from one call to the next.
     fn keep(&mut self, file: File) {
         *self = Self::Open(Box::leak(Box::new(file)));
     }
 }
 
-/// Writes the finding that a call of the host came at a wrong time: the session is not waiting for it.
+/// Writes a finding to `out` which says that the host has made a call for which the session is not waiting.
 fn misused(out: &mut impl Write) -> io::Result<()> {
     problem::write(&Rejection::from(Error::from(Misuse::Supply)).finding, None, out)
 }
@@ -349,7 +354,7 @@ pub fn tensors(file: &File, first: u32, count: u32) -> impl Iterator<Item = Tens
     (first..end).map_while(|ordinal| Some(read_from(file, file.manifest().tensor_at(ordinal)?)))
 }
 
-/// Returns the tensor `name` of `file`.
+/// Returns the tensor called `name` of `file`. Its content can be read.
 ///
 /// # Errors
 /// The file has no such tensor; the error suggests a similar name.
@@ -362,7 +367,7 @@ fn read_from<'f>(file: &'f File, tensor: Tensor<'f>) -> Tensor<'f> {
     if HAS_SIBLINGS { tensor.read_from(file) } else { tensor.read_from(file.source()) }
 }
 
-/// Returns tensor `ordinal` of `file`.
+/// Returns tensor `ordinal` of `file`. Its content can be read.
 ///
 /// # Errors
 /// [`Misuse::NoTensor`] if the file has `ordinal` tensors or fewer.
@@ -370,7 +375,7 @@ pub fn tensor(file: &File, ordinal: u32) -> Result<Tensor<'_>, Error> {
     tensors(file, ordinal, 1).next().ok_or(Misuse::NoTensor.into())
 }
 
-/// Returns component `component` of tensor `object` of `file`.
+/// Returns component `component` of tensor `object` of `file`. Its content can be read.
 ///
 /// # Errors
 /// [`Misuse::NoTensor`] if the file has `object` tensors or fewer; [`Misuse::Parts`] if the tensor has `component` components or fewer.
@@ -378,8 +383,8 @@ pub fn component(file: &File, (object, component): (u32, u32)) -> Result<Compone
     tensor(file, object)?.component_at(component).ok_or(Misuse::Parts.into())
 }
 
-/// Returns whether [`read_at`] reads the stored bytes of `component`. Shards of zTensor files are read as a whole, because their
-/// digests are compared first.
+/// Returns whether [`read_at`] can read stored bytes of `component`: the component is in the file itself, or in a sibling file of another format than
+/// zTensor. The shard of a zTensor file is read as a whole, because its digest is compared first.
 pub fn has_offsets(component: &Component<'_>) -> bool {
     component.shard().is_none() || component.generation().is_none()
 }

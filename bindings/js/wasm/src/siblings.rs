@@ -10,13 +10,13 @@ use zten::json::to_writer;
 use zten::shards::{Candidate, Find, Shard, ShardPath, Want};
 use zten::{Error, ReadAt};
 
-/// The length with which the host says that a file does not exist.
+/// The number that the host passes as the length of a sibling file that does not exist.
 const MISSING: u64 = u64::MAX;
 
 /// A source of the bytes of one file.
 pub type FileSource = &'static dyn ReadAt;
 
-/// Returns the source of the file with this number: 0 is the file of this instance, and 1 the first sibling file.
+/// A function that returns the source of the bytes of the file with a number: 0 is the file of this instance, and 1 the first sibling file.
 pub type Sources<'s> = dyn Fn(u32) -> FileSource + 's;
 
 /// The sibling files of one open file, and the questions about them that the host still has to answer. Each sibling file gets a
@@ -30,7 +30,7 @@ pub struct Siblings {
 }
 
 impl Siblings {
-    /// Adds the files `wants` to those whose lengths the host has to supply.
+    /// Adds `wants` to the sibling files whose lengths the host has to supply.
     pub(crate) fn ask(&mut self, wants: impl IntoIterator<Item = Want>) {
         self.asked.extend(wants);
     }
@@ -51,10 +51,11 @@ impl Siblings {
             name: &'a str,
             /// The name of the sibling file that the host has to look for, with control and invisible characters escaped, for display.
             shown: String,
-            /// What follows the name of this instance's file, without its suffix; `None` if the name is not derived from that.
+            /// What follows in the name of the sibling file after the name of this instance's file without its suffix; `None` if the name of the
+            /// sibling file is not derived from that name.
             suffix: Option<String>,
-            /// The path from the folder of this instance's file: the folders, then the file. Empty if the sibling file has no
-            /// such path.
+            /// Another path of the sibling file, relative to the folder of this instance's file: the names of folders, then the name of the file. Empty
+            /// if there is no other path.
             path: Vec<&'a str>,
         }
         let asked = self.asked.iter().map(|want| {
@@ -70,8 +71,8 @@ impl Siblings {
         to_writer(out, &asked.collect::<Vec<_>>())
     }
 
-    /// Takes the answer of the host: the length of each file that it was asked for, as little-endian `u64`; [`MISSING`], or no
-    /// length at all, if the file does not exist. Returns the names and the lengths.
+    /// Takes `lengths`, the answer of the host: the length in bytes of each file that it was asked for, as a little-endian `u64`. The length of a file
+    /// that does not exist is [`MISSING`], or is left out at the end. Returns the names of the files with their lengths, `None` for a missing file.
     pub(crate) fn answer(&mut self, lengths: &[u8]) -> Vec<(String, Option<u64>)> {
         let mut lengths = lengths.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
         let asked = std::mem::take(&mut self.asked);
@@ -84,8 +85,8 @@ impl Siblings {
         answered.collect()
     }
 
-    /// Returns the number by which the host knows the sibling file `name`, or 0 for `None`, which means the file of this
-    /// instance.
+    /// Returns the number by which the host knows the sibling file `name`. `name` is `None` for the file of this instance, whose number is 0. Returns
+    /// `None` if the host was not asked for a file of this name.
     pub(crate) fn number(&self, name: Option<&str>) -> Option<u32> {
         name.map_or(Some(0), |name| self.files.get(name).map(|(number, _)| *number))
     }

@@ -39,12 +39,12 @@ struct Request {
     tensors: Vec<(String, String, Vec<u64>, u64)>,
 }
 
-/// The new file, whose bytes the host takes.
+/// The new file. Its bytes are handed to the host as they are written.
 #[derive(Default)]
 struct NewFile {
     /// The offset at which the next byte is written. It is less than `end` after a seek back, when written bytes are replaced.
     at: u64,
-    /// The length of the file so far.
+    /// The number of bytes that the file has so far.
     end: u64,
 }
 
@@ -194,7 +194,7 @@ pub fn write_end() -> u32 {
 /// attributes of the file, its format, and the options of a zTensor file.
 ///
 /// # Errors
-/// The finding about an argument of the caller that is wrong.
+/// The finding about the first argument that is wrong, such as an unknown dtype.
 fn planned(
     request: &Encoded,
 ) -> Result<(DeclaredArrays, WrittenFormat, WriteOptions), Box<Finding>> {
@@ -238,7 +238,7 @@ fn planned(
     Ok((declared, format, options))
 }
 
-/// Begins a file of `format` with all tensors of `declared`. A zTensor file is written with `options`.
+/// Begins the file of `format` that will have the tensors and attributes of `declared`. `options` are those of a zTensor file.
 fn begin(
     declared: &DeclaredArrays,
     format: WrittenFormat,
@@ -258,7 +258,7 @@ fn begin(
     Ok(Unfinished::ZTensor(Box::new(begun.map_err(WriteFailure::Source)?), 0))
 }
 
-/// Writes the next array of `draft`, whose elements are `bytes`.
+/// Writes the array whose turn it is in the file of `draft`. `bytes` are its elements, little-endian and in row-major order.
 fn write_array(
     draft: &mut Draft,
     declared: &DeclaredArrays,
@@ -270,10 +270,11 @@ fn write_array(
     Ok(draft.end_array(file)?)
 }
 
-/// Reports `failure` as a finding in `out`. `tensor` is the name of the tensor that was being written.
+/// Writes a finding about `failure`, why the file could not be written, to `out`. `tensor` is the name of the tensor that was being written, or `None`
+/// for the file as a whole.
 ///
 /// # Errors
-/// `failure` is that memory ran out, or writing to `out` failed.
+/// [`io::ErrorKind::OutOfMemory`] if `failure` is that memory ran out; the errors of `out`.
 fn failed(failure: WriteFailure<Error>, tensor: Option<&str>, out: &mut Answer) -> io::Result<()> {
     let mut finding = match failure {
         WriteFailure::Source(error) => Finding::from_error(&error),

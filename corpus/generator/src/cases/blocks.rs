@@ -1,4 +1,4 @@
-//! Zstd blocks: the limits on their stored and decoded sizes.
+//! Cases of the corpus about zstd blocks: the limits on their stored and decoded sizes.
 
 use crate::base::ramp;
 use crate::hosts::{accept, bytes, reject};
@@ -67,7 +67,7 @@ fn rle_literals(times: u32) -> Vec<u8> {
     [&header.to_le_bytes()[..length], &[7]].concat()
 }
 
-/// The limit also applies to the decoded size of a block.
+/// Adds cases in which only the decoded size of a block exceeds the limit on sizes of blocks.
 fn decoded_sizes(t: &mut Table) {
     const RULE: &str = "zstd-block";
     let of = |window, times: u32| {

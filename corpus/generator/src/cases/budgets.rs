@@ -1,4 +1,4 @@
-//! Limits on the decoded size of compressed components.
+//! Cases of the corpus about limits on the decoded size of compressed components.
 
 use crate::base::{
     DATA, NONE, component, dense_object, entry, object, ramp, v0, v1, words, zstd_component,

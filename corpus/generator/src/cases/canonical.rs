@@ -1,4 +1,4 @@
-//! Files in canonical form: layouts, formats and types.
+//! Cases of the corpus about files in canonical form: layouts, formats and types.
 
 use crate::base::{DATA, ramp, words};
 use crate::canonical::{

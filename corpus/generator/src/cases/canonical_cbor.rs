@@ -1,4 +1,5 @@
-//! Files that are not canonical because of the encoding of one item: heads, lengths and floats.
+//! Cases of the corpus about files that are not canonical because of the encoding of one item: heads, lengths and
+//! floats.
 
 use super::canonical::reject;
 use super::canonical_values::DEEP;
@@ -29,7 +30,7 @@ fn generations(t: &mut Table) {
     reject(t, rule, "v01-empty", v0(vec![]), "empty");
 }
 
-/// Heads that are too long, in interpreted keys and values.
+/// Adds cases about heads that are too long, in interpreted keys and values.
 fn fields(t: &mut Table) {
     let integers: [(&str, &str, &[u8]); 9] = [
         ("shape-18", "w:/shape/#0", &[0x18, 2]),
@@ -75,14 +76,14 @@ fn fields(t: &mut Table) {
     reject(t, RULE, "name-7b", name, "attribute");
 }
 
-/// Returns the map with `key` in place of key number `index`. The error is expected there.
+/// Returns the map `item` with `key` in place of its key number `index`, and expects the error at this key.
 fn rekeyed(item: Item, index: usize, key: Item) -> Item {
     let Item::Map(head, mut pairs) = item else { panic!("not a map") };
     pairs[index].0 = marked(key);
     Item::Map(head, pairs)
 }
 
-/// Heads that are too long or indefinite, in the interpreted maps and arrays.
+/// Adds cases about heads that are too long or indefinite, in the interpreted maps and arrays.
 fn containers(t: &mut Table) {
     for (place, path) in [
         ("root", ""),
@@ -107,7 +108,8 @@ fn reject_value(t: &mut Table, case: &str, bytes: &[u8], skip: usize) {
     reject(t, RULE, case, file, "attribute");
 }
 
-/// Heads of every major type and width whose number would fit in fewer bytes, with the largest such number.
+/// Adds cases about heads of every major type and width whose number would fit in fewer bytes. Each head has the
+/// largest such number.
 fn values(t: &mut Table) {
     for (kind, major) in [("unsigned", 0), ("negative", 1), ("tag", 6)] {
         for info in 24..28_u8 {
@@ -142,7 +144,7 @@ fn values(t: &mut Table) {
     }
 }
 
-/// Indefinite lengths.
+/// Adds cases about strings, arrays and maps of indefinite length.
 fn lengths(t: &mut Table) {
     let values = [
         ("indefinite-array-of-0", raw(&[0x9f, 0xff])),
@@ -217,7 +219,8 @@ fn floats(t: &mut Table) {
     }
 }
 
-/// Returns the single for a double that is representable as a half.
+/// Returns the bits of the single-precision float that equals the double with the bits `bits`, which is representable
+/// as a half.
 fn single(bits: u64) -> u32 {
     let [sign, exponent, fraction] = [bits >> 63, bits >> 52 & 0x7ff, bits >> 29 & 0x7f_ffff];
     let exponent = match exponent {
@@ -228,7 +231,8 @@ fn single(bits: u64) -> u32 {
     u32::try_from(sign << 31 | exponent << 23 | fraction).expect("32 bits")
 }
 
-/// The same violations in other positions than directly in an attribute of the file.
+/// Adds cases in which an encoding that is not canonical is in another position than directly in an attribute of the
+/// file.
 fn places(t: &mut Table) {
     let long: [(&str, &[u8], usize); 9] = [
         ("array", &[0x82, 0, 0x18, 1], 2),
@@ -272,7 +276,7 @@ fn places(t: &mut Table) {
     deepest(t);
 }
 
-/// Adds cases at the maximum depth, where no level is left.
+/// Adds cases about items at the maximum depth, which may not contain further items.
 fn deepest(t: &mut Table) {
     let arrays = |inner: &[u8]| {
         let bytes = [&[0x81].repeat(DEEP), inner].concat();

@@ -1,4 +1,5 @@
-//! Files that are not canonical because of a field that is unknown, redundant or not normalized.
+//! Cases of the corpus about files that are not canonical because of a field that is unknown, redundant or not
+//! normalized.
 
 use super::canonical::{reject, with_empty};
 use crate::base::{DATA, DATA_CRC32C, DATA_SHA256, zstd_frame};
@@ -19,7 +20,7 @@ pub(crate) fn cases(t: &mut Table) {
     digests(t);
 }
 
-/// Adds a field. The error is expected at its key.
+/// Adds a field with the path `path` to the file, and expects the error at its key.
 fn with(file: File, path: &str, value: Item) -> File {
     file.put(path, value).mark_key(path)
 }
@@ -115,7 +116,7 @@ fn redundant(t: &mut Table) {
     reject(t, FIELD, "empty-attributes-of-second", file, "two");
 }
 
-/// Returns a compressed component that is canonical otherwise.
+/// Returns a compressed component that is canonical except that it is compressed.
 fn zstd(role: &str, dtype: &str, content: &[u8]) -> Part {
     part(role, dtype, &zstd_frame(content))
         .field("encoding", text("zstd"))

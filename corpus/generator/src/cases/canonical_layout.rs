@@ -1,4 +1,5 @@
-//! Files that are not canonical because of the positions of blobs, or of the bytes between them.
+//! Cases of the corpus about files that are not canonical because of the positions of blobs, or of the bytes between
+//! them.
 
 use super::canonical::{reject, with_empty};
 use crate::base::{DATA, ramp};
@@ -50,7 +51,7 @@ fn gaps(t: &mut Table) {
     reject(t, BLOB, "gap-behind-whole-block", file.mark("bytes_65:data/offset"), "whole-blocks");
 }
 
-/// Blobs in another order than their components in the manifest.
+/// Adds cases about blobs in another order than their components in the manifest.
 fn orders(t: &mut Table) {
     let data = part("data", "f32", &DATA).at(64);
     let swapped = vec![bytes_at("v", 128, &DATA[13..]), tensor("w", &[4], "dense", vec![data])];
@@ -70,7 +71,7 @@ fn orders(t: &mut Table) {
     reject(t, BLOB, "by-letter", canonical(None, by_letter).mark("b:data/offset"), "names");
 }
 
-/// Empty blobs that are not at the offset where the next blob would begin.
+/// Adds cases about empty blobs that are not at the offset where the next blob would begin.
 fn empty(t: &mut Table) {
     for (case, name, offset) in [
         ("empty-first-at-0", "a", 0),

@@ -1,4 +1,5 @@
-//! Files that are not canonical because of the order of the keys in a map, or because of a repeated key.
+//! Cases of the corpus about files that are not canonical because of the order of the keys in a map, or because of a
+//! repeated key.
 
 use super::canonical::reject;
 use super::canonical_values::DEEP;
@@ -72,7 +73,7 @@ fn records(t: &mut Table) {
     reject(t, RULE, "component-as-listed", file, "dense");
 }
 
-/// Returns the file with these tensors. The error is expected at the name of tensor `at`.
+/// Returns the file of `tensors` in this order, and expects the error at the name of tensor number `at`.
 fn disordered(tensors: Vec<Tensor>, at: usize) -> File {
     in_order(None, tensors).mark_key(&format!("objects/#{at}"))
 }
@@ -126,7 +127,7 @@ fn reject_keys(t: &mut Table, case: &str, keys: Vec<Item>, at: usize) {
     reject(t, RULE, case, file, "attribute");
 }
 
-/// Unsorted keys of every kind in the value of an attribute.
+/// Adds cases about unsorted keys of every kind in the value of an attribute.
 fn kinds(t: &mut Table) {
     let float = |bits: u16| raw(&[&[0xf9], &bits.to_be_bytes()[..]].concat());
     let pairs = [
@@ -190,7 +191,7 @@ fn repeated(t: &mut Table) {
     reject(t, RULE, "repeated-with-value", attribute().set("attributes/x", same), "attribute");
 }
 
-/// The same violations inside nested values of an attribute, and in an attribute of an object.
+/// Adds cases about unsorted keys inside nested values of an attribute, and in an attribute of an object.
 fn inside(t: &mut Table) {
     let falling: fn() -> Item = || map(vec![(text("b"), uint(0)), (marked(text("a")), uint(0))]);
     let repeated = || map(vec![(text("a"), uint(0)), (marked(text("a")), uint(1))]);

@@ -1,4 +1,4 @@
-//! Files in canonical form: names, attributes, and the heads of everything.
+//! Cases of the corpus about files in canonical form: names, attributes, and the heads of everything.
 
 use super::canonical::accept;
 use crate::canonical::{attribute, bare, canonical, dense, part, tensor};
@@ -59,7 +59,7 @@ pub(crate) fn cases(t: &mut Table) {
     accept(t, "deep-maps", maps);
 }
 
-/// Returns a map with text keys, sorted.
+/// Returns a CBOR map with text keys, which are sorted as the canonical form requires.
 fn sorted<const N: usize>(pairs: [(&str, Item); N]) -> Item {
     sorted_map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
 }
@@ -126,7 +126,7 @@ fn numbers(t: &mut Table) {
     accept(t, "floats", canonical(None, vec![dense("w", &[1], "u8", &[7]).attributes(floats)]));
 }
 
-/// Keys of every kind in the value of an attribute.
+/// Adds cases about keys of every kind in the value of an attribute.
 fn keys(t: &mut Table) {
     let mut keys: Vec<Item> = EDGES.iter().map(|&edge| uint(edge)).collect();
     keys.extend([raw(&[0x20]), raw(&[0x37]), raw(&[0x38, 24])]);
@@ -161,7 +161,7 @@ fn keys(t: &mut Table) {
     accept(t, "keys", canonical(Some(sorted([("x", all)])), Vec::new()));
 }
 
-/// Short names sort before long names, whatever their letters are.
+/// Adds cases about names: short names sort before long names, whatever their letters are.
 fn names(t: &mut Table) {
     let long = |letter: &str, length| letter.repeat(length);
     let names = [
@@ -180,7 +180,7 @@ fn names(t: &mut Table) {
     accept(t, "names", canonical(None, all.collect()));
 }
 
-/// Numbers of entries that do not fit in the first byte of a head.
+/// Adds cases about numbers of entries that do not fit in the first byte of a head.
 fn counts(t: &mut Table) {
     let attributes = (0..24).map(|n| (text(&format!("a{n}")), uint(n))).collect();
     let parts = (0..24).map(|n| part(&format!("part-{n}"), "u8", &[])).collect();

@@ -1,11 +1,11 @@
-//! Heads, simple values, breaks and counts.
+//! Cases of the corpus about heads, simple values, breaks and counts.
 
 use crate::base::{dense, dense_v0, ignored, ignored_v0, v0};
 use crate::cbor::{Head, Item, head, marked_at, raw};
 use crate::file::File;
 use crate::table::Table;
 
-/// The positions of an ignored field: the name of each in the cases, and its path.
+/// The positions at which cases put an ignored field: the name of each position in the names of files, and its path.
 pub(crate) const IGNORED: [(&str, &str); 6] = [
     ("root", "x"),
     ("attribute", "attributes/x"),
@@ -15,7 +15,7 @@ pub(crate) const IGNORED: [(&str, &str); 6] = [
     ("v01-entry", "#0/x"),
 ];
 
-/// The interpreted maps of 1.x.
+/// The maps of 1.x whose fields zten interprets: the name of each in the names of files, and its path.
 pub(crate) const MAPS: [(&str, &str); 7] = [
     ("root", ""),
     ("attributes", "attributes"),
@@ -61,7 +61,8 @@ pub(crate) fn cases(t: &mut Table) {
 fn reserved(t: &mut Table) {
     for major in 0..8_u8 {
         for additional in 28..32 {
-            // This is an indefinite length, or the break.
+            // In these major types, the additional information 31 is an indefinite length or the break, and not
+            // reserved.
             if additional == 31 && !matches!(major, 0 | 1 | 6) {
                 continue;
             }
@@ -165,7 +166,7 @@ fn breaks(t: &mut Table) {
     t.reject("cbor-break", "v01-for-entry", entries, "v01-dense");
 }
 
-/// A break as a key of a map with a count, and as a value of a map without one.
+/// Adds cases about a break as a key of a map with a count, and as a value of a map without one.
 fn break_keys(t: &mut Table) {
     for (name, path) in MAPS {
         let file = ignored().push(path, marked_at(0, raw(&[0xff])), raw(&[]));

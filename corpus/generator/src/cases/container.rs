@@ -1,4 +1,4 @@
-//! Magics, size fields, and the bytes around the manifest.
+//! Cases of the corpus about magics, size fields, and the bytes around the manifest.
 
 use crate::base::{DATA, NONE, component, dense, dense_object, dense_v0, v0, v1};
 use crate::cbor::{array, fields, marked, raw, tag, text, uint};

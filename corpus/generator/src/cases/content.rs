@@ -1,4 +1,4 @@
-//! Values of bools in every kind of component.
+//! Cases of the corpus about values of bools in every kind of component.
 
 use crate::base::{
     component, csr, dense, dense_object, entry, object, quantized, v0, v1, zstd_component,

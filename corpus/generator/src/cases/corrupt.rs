@@ -1,4 +1,4 @@
-//! Compressed zstd blocks that cannot be decoded.
+//! Cases of the corpus about compressed zstd blocks that cannot be decoded.
 
 use crate::base::ramp;
 use crate::hosts::{accept, reject};
@@ -20,7 +20,7 @@ pub(crate) fn cases(t: &mut Table) {
     frames(t);
 }
 
-/// 5 literals, and a match of 11 bytes at distance 5.
+/// Returns a valid block of 5 literals and a match of 11 bytes at distance 5.
 fn valid() -> Vec<u8> {
     sequence(&ramp(5), [5, 3, 8], &[0x08])
 }
@@ -35,13 +35,13 @@ fn frame(block: &[u8]) -> Vec<u8> {
     Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end().bytes
 }
 
-/// Rejects a block that cannot be decoded.
+/// Adds a case in which the zstd block `block` cannot be decoded.
 fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     let stored = frame(block);
     reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
-/// Files in which one property of the only sequence is wrong.
+/// Adds cases about files in which one property of the only sequence is wrong.
 fn sequences(t: &mut Table) {
     accept(t, "sequence", &frame(&valid()), 16);
     let five = ramp(5);
@@ -69,7 +69,7 @@ fn sequences(t: &mut Table) {
     }
 }
 
-/// Files whose sections are wrong.
+/// Adds cases about blocks whose literals or sequences section is wrong.
 fn sections(t: &mut Table) {
     let edit = |at: usize, byte: u8| {
         let mut block = valid();
@@ -113,7 +113,7 @@ fn sections(t: &mut Table) {
     }
 }
 
-/// Matches that reach back beyond the beginning of the output.
+/// Adds cases about matches that reach back beyond the beginning of the output.
 fn offsets(t: &mut Table) {
     // 1,024 bytes, 1,024 bytes, and a block with one literal and a match of 3 bytes at some distance.
     let far = |offset: u16| {
@@ -152,7 +152,8 @@ fn offsets(t: &mut Table) {
     accept(t, "repeated-offset", &frame.bytes, 16);
 }
 
-/// Returns sixteen literals of one bit each, coded with a Huffman tree of two symbols. The description of the tree comes first.
+/// Returns a literals section of sixteen literals with Huffman codes: the description `tree` of the codes and the bit
+/// streams `streams`, which are four streams if `four`.
 fn huffman(tree: &[u8], streams: &[u8], four: bool) -> Vec<u8> {
     let size = u32::try_from(tree.len() + streams.len()).expect("a size");
     let header = 2 | u32::from(four) << 2 | 16 << 4 | size << 14;
@@ -193,13 +194,14 @@ fn literals(t: &mut Table) {
     rejected("fourth-stream-too-short", &huffman(tree, &stream, true), "huffman-of-4");
 }
 
-/// Rejects a block whose sixteen literals cannot be decoded.
+/// Adds a case in which the sixteen literals of the block `block` cannot be decoded.
 fn corrupt_literals(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     let stored = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &[0; 16]).end().bytes;
     reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
-/// Returns a stream, which is read from its end, with `bits` in the order in which they are read.
+/// Returns the bytes of a zstd bit stream, which is read from its end. `bits` are in the order in which they are
+/// read.
 fn stream(bits: &str) -> Vec<u8> {
     let mut bits: Vec<char> = format!("1{bits}").chars().rev().collect();
     bits.resize(bits.len().next_multiple_of(8), '0');
@@ -208,7 +210,7 @@ fn stream(bits: &str) -> Vec<u8> {
     bits.chunks(8).map(byte).collect()
 }
 
-/// Trees of more than two symbols.
+/// Adds cases about Huffman trees of more than two symbols.
 fn trees(t: &mut Table) {
     // Twelve symbols, with eleven listed weights: codes of 1 to 11 bits.
     let tree = [0x8a, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
@@ -233,8 +235,9 @@ fn trees(t: &mut Table) {
     rejected("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
 }
 
-/// Adds Huffman trees whose weights are compressed with FSE. Their FSE tables list weights that the stream of weights
-/// never uses. A table that lists a weight above 11 is corrupt, because no Huffman code is longer than 11 bits.
+/// Adds cases about Huffman trees whose weights are compressed with FSE. The FSE table of each tree lists weights
+/// that do not occur in the tree. If the table lists a weight above 11, the block is corrupt, because no Huffman code
+/// is longer than 11 bits.
 fn named_weights(t: &mut Table) {
     // Every tree below decodes to the weights 0 and 1, so symbols 1 and 2 have codes of one bit.
     let content: [u8; 16] = [1, 2, 1, 1, 2, 2, 1, 2, 2, 1, 1, 1, 2, 2, 2, 1];
@@ -268,7 +271,7 @@ fn named_weights(t: &mut Table) {
     rejected("weights-up-to-255", &up_to_255, "weights-up-to-1");
 }
 
-/// Four streams need at least six literals.
+/// Adds cases about literals in four streams, which need at least six literals.
 fn quarters(t: &mut Table) {
     // The weight 1 is given, and the other weight follows from it.
     let of = |content: &[u8], streams: &[u8]| {
@@ -284,7 +287,7 @@ fn quarters(t: &mut Table) {
     reject(t, CORRUPT, "huffman-of-4-of-4", (&few, few.len()), 4, "huffman-of-4-of-6");
 }
 
-/// Tables, trees and offsets are kept from block to block, but not from frame to frame.
+/// Adds cases about tables, trees and offsets, which are kept from block to block, but not from frame to frame.
 fn frames(t: &mut Table) {
     let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
     let codes = [0x71, 0xb2, 1];
@@ -308,7 +311,7 @@ fn frames(t: &mut Table) {
     repeats(t);
 }
 
-/// The repeated offsets: 1, 4 and 8 at the beginning of a frame.
+/// Adds cases about the repeated offsets, which are 1, 4 and 8 at the beginning of a frame.
 fn repeats(t: &mut Table) {
     // Adds a block with `literals`, and a match of three bytes at `distance`.
     let copy = |frame: Frame, literals: &[u8], (code, bits): (u8, u8), distance: usize| {
@@ -367,7 +370,7 @@ fn places(t: &mut Table) {
     reject(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbor);
 }
 
-/// A header must end within its block, whatever the checksum after the block looks like.
+/// Adds cases about headers, which must end within their block, whatever the checksum after the block looks like.
 fn headers(t: &mut Table) {
     let checked = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, CHECKED).compressed(block, &[7; 16]);
     // Repeated literals with a header of 3 bytes.

@@ -1,4 +1,5 @@
-//! The output of zstd frames: its length must be that of the headers and of the manifest, and its checksum must match.
+//! Cases of the corpus about the output of zstd frames: its length must be that of the headers and of the manifest,
+//! and its checksum must match.
 
 use crate::base::{object, ramp, v1, zstd_component};
 use crate::hosts::{HOSTS, accept, floats, reject};
@@ -139,7 +140,7 @@ fn checksum(t: &mut Table) {
 /// A function that makes stored bytes which decode to the given number of bytes.
 type Store<'a> = &'a dyn Fn(usize) -> Vec<u8>;
 
-/// Whole and partial elements, more or fewer than the shape requires.
+/// Adds cases about the size of decoded content: whole and partial elements, more or fewer than the shape requires.
 fn size(t: &mut Table) {
     const RULE: &str = "decoded-size";
     let raw = |length: usize| Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(length)).end().bytes;

@@ -1,4 +1,4 @@
-//! The forms of digests.
+//! Cases of the corpus about the forms of digests.
 
 use crate::base::{DATA_CRC32C, DATA_SHA256, dense, dense_v0, full};
 use crate::cbor::text;

@@ -1,4 +1,4 @@
-//! The positions of blobs: alignment, bounds, and empty blobs.
+//! Cases of the corpus about the positions of blobs: alignment, bounds, and empty blobs.
 
 use crate::base::{
     DATA, component, csr, dense, dense_object, dense_v0, entry, object, ramp, v0, v1,
@@ -15,7 +15,7 @@ pub(super) fn vectors(extents: &[(&str, u64, u64)], start: usize) -> File {
     v1("1.2.0", objects).blob(64, &ramp(start - 64)).start(start)
 }
 
-/// Returns the same file as [`vectors`] in generation 0.1.
+/// Returns the file of [`vectors`] in generation 0.1.
 pub(super) fn vectors_v0(extents: &[(&str, u64, u64)], start: usize) -> File {
     let entries = extents
         .iter()

@@ -1,4 +1,4 @@
-//! The requirements of each layout: roles, index types, ranks and sizes.
+//! Cases of the corpus about the requirements of each layout: roles, index types, ranks and sizes.
 
 use crate::base::{
     DATA, component, coo, csr, dense, object, quantized, v1, words, zstd_component, zstd_frame,
@@ -96,7 +96,8 @@ fn roles(t: &mut Table) {
     t.reject_with("quantized-roles", case, scales, "v12-quantized", "tolerate=missing-zeros");
 }
 
-/// Returns a sparse file with an index component of another type and the same number of entries.
+/// Returns a sparse file whose index component `role` has the type `dtype` with `width` bytes and the same number of
+/// entries as before.
 fn narrow(version: &str, role: &str, dtype: &str, width: u64) -> File {
     let (file, entries) = match role {
         "coords" => (coo(version), 4),
@@ -240,7 +241,7 @@ fn coo_sizes(t: &mut Table) {
     coo_tuples(t);
 }
 
-/// Coordinates whose number is not a multiple of the rank, whatever the number of values is.
+/// Adds cases about coordinates whose number is not a multiple of the rank, whatever the number of values is.
 fn coo_tuples(t: &mut Table) {
     let typed = coo("1.2.0").set("w:values/type", text("x"));
     let zstd = |version| {
@@ -263,7 +264,7 @@ fn coo_tuples(t: &mut Table) {
     }
 }
 
-/// Numbers that are right only modulo 2^64.
+/// Adds cases about sizes that are right only modulo 2^64.
 fn overflow(t: &mut Table) {
     let none = |shape: &[u64], format: &str, index: &str| {
         let mut components =

@@ -1,4 +1,4 @@
-//! Zstd frames: the bytes between them, and the claims of their headers.
+//! Cases of the corpus about zstd frames: the bytes between them, and the claims of their headers.
 
 use crate::base::ramp;
 use crate::hosts::{accept, reject, reject_with};

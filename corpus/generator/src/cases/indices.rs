@@ -1,4 +1,4 @@
-//! Values of index components.
+//! Cases of the corpus about values of index components.
 
 use crate::base::{DATA, component, object, v1, words, zstd_component, zstd_frame};
 use crate::file::File;
@@ -21,7 +21,7 @@ pub(crate) struct Form {
     pub(crate) zstd: bool,
 }
 
-/// 1.1 does not state the decoded length of a component.
+/// The forms in which cases about indices are written. 1.1 does not state the decoded length of a component.
 pub(crate) const FORMS: [Form; 4] = [
     Form { name: "v12", version: "1.2.0", zstd: false },
     Form { name: "v11", version: "1.1.0", zstd: false },
@@ -29,10 +29,10 @@ pub(crate) const FORMS: [Form; 4] = [
     Form { name: "v11-zstd", version: "1.1.0", zstd: true },
 ];
 
-/// The offsets of the first and the second index component.
+/// The offsets in the file of the first and the second index component.
 const STARTS: [usize; 2] = [128, 256];
 
-/// Indices of a type, in the form in which they are stored once decoded.
+/// The indices of one component, in the type and encoding in which they are stored when they are not compressed.
 pub(crate) struct Part<'a> {
     pub(crate) role: &'a str,
     pub(crate) dtype: &'a str,
@@ -43,7 +43,7 @@ fn wide<'a>(role: &'a str, indices: &[u64]) -> Part<'a> {
     Part { role, dtype: "u64", bytes: words(indices) }
 }
 
-/// Returns a sparse object `w` with `nnz` values of `f32`.
+/// Returns a file with a sparse object `w` with `nnz` values of `f32` and the index components `parts`.
 pub(crate) fn sparse(form: Form, format: &str, shape: &[u64], nnz: usize, parts: &[Part]) -> File {
     let length = 4 * nnz as u64;
     let values = vec![("values", component("f32", 64, length))];
@@ -187,7 +187,7 @@ fn coordinates(t: &mut Table, form: Form) {
     }
 }
 
-/// No values or no rows, with row pointers.
+/// Adds cases about matrices without values or without rows, which still have row pointers.
 fn nothing(t: &mut Table, form: Form) {
     let none = format!("{}-indptr-of-no-values", form.name);
     t.accept(none.as_str(), csr(form, [2, 3], &[], &[0, 0, 0]));

@@ -1,4 +1,4 @@
-//! Types of keys, and repeated keys and names.
+//! Cases of the corpus about types of keys, and repeated keys and names.
 
 use super::cbor::MAPS;
 use crate::base::{
@@ -135,12 +135,13 @@ fn unknown_duplicates(t: &mut Table) {
     t.reject("duplicate-key", "long-key", same_start("a"), "v12-keys-with-common-start");
 }
 
-/// Returns `count` unsorted keys: 7 and `count` have no common divisor.
+/// Returns `count` keys in an unsorted order. The order visits all keys, because 7 and `count` have no common
+/// divisor.
 fn scattered(count: usize) -> Vec<String> {
     (0..count).map(|index| format!("key{:03}", index * 7 % count)).collect()
 }
 
-/// Adds 60 scattered keys to a map, and then one of them again, or a new one.
+/// Adds 60 unsorted keys to the map at `path`, and then the key `again`, which one of them may be.
 fn many_keys(file: File, path: &str, again: Option<&str>) -> File {
     let value = || value_for(path.rsplit('/').next().unwrap_or(path));
     let file = scattered(60).iter().fold(file, |file, key| file.push(path, text(key), value()));

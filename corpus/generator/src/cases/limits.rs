@@ -1,4 +1,4 @@
-//! Limits on the length of the manifest, the depth, the rank and the number of keys.
+//! Cases of the corpus about limits on the length of the manifest, the depth, the rank and the number of keys.
 
 use super::cbor::{IGNORED, base_of};
 use crate::base::{
@@ -8,9 +8,11 @@ use crate::cbor::{Head, Item, marked_at, nested, text, uint, uints};
 use crate::file::File;
 use crate::table::Table;
 
-/// The largest depth, the largest rank, and the largest number of keys in a map.
+/// The largest depth of nesting of a manifest.
 const DEPTH: usize = 64;
+/// The largest number of dimensions of an object.
 const RANK: usize = 64;
+/// The largest number of keys in a map.
 const KEYS: usize = 4096;
 
 pub(crate) fn cases(t: &mut Table) {
@@ -96,7 +98,7 @@ fn depth(t: &mut Table) {
     t.reject("limit-depth", "mixed-in-root", file, neighbor);
 }
 
-/// Nesting that would overflow the stack of a recursive reader.
+/// Adds cases about nesting that would overflow the stack of a recursive reader.
 fn deep(t: &mut Table) {
     for (kind, open, inner, close, times) in [
         ("100000-arrays", &[0x81][..], &[0][..], &[][..], 100_000),
@@ -122,7 +124,7 @@ fn deep(t: &mut Table) {
     }
 }
 
-/// Returns a `u8` object with `rank` dimensions of 1, in either generation.
+/// Returns a file with a `u8` object that has `rank` dimensions of size 1.
 fn ranked(rank: usize) -> File {
     v1("1.2.0", vec![("w", dense_object(&vec![1; rank], component("u8", 64, 1)))]).blob(64, &[7])
 }

@@ -1,4 +1,4 @@
-//! Sizes of 1.1 that are known only once compressed components have been decoded.
+//! Cases of the corpus about sizes of 1.1 that are known only once compressed components have been decoded.
 
 use super::indices::{FORMS, Form, Part, sparse};
 use crate::base::{
@@ -8,7 +8,7 @@ use crate::cbor::text;
 use crate::file::File;
 use crate::table::Table;
 
-/// 1.1 with compressed index components.
+/// The form of the files: generation 1.1 with compressed index components.
 const FORM: Form = FORMS[3];
 
 pub(crate) fn cases(t: &mut Table) {
@@ -65,7 +65,7 @@ fn coo(t: &mut Table) {
     }
 }
 
-/// The values are compressed, and the indices are raw.
+/// Adds cases whose values are compressed, and whose indices are raw.
 fn values(t: &mut Table) {
     let form = FORMS[1];
     let zstd = |file: File, bytes: usize| {

@@ -1,4 +1,4 @@
-//! Blobs that share bytes.
+//! Cases of the corpus about blobs that share bytes.
 
 use super::extents::{vectors, vectors_v0};
 use crate::base::{component, csr, dense, object};

@@ -1,4 +1,4 @@
-//! Missing required fields, and fields of the wrong type.
+//! Cases of the corpus about missing required fields, and fields of the wrong type.
 
 use crate::base::{dense, dense_v0, dense_zstd, full, full_v0};
 use crate::cbor::{Item, array, bytes, fields, marked, raw, tag, text, uint, uints, wide_head};
@@ -73,7 +73,7 @@ pub(crate) fn cases(t: &mut Table) {
     shapes(t);
 }
 
-/// The differences between the two generations, and a few further forms.
+/// Adds cases about fields in which generation 0.1 differs from 1.x, and about a few further types of fields.
 fn others(t: &mut Table) {
     let attributes = full("1.2.0").bad("w:/attributes", array(vec![]));
     t.reject("attributes-type", "v12-array-in-object", attributes, "v12-all-fields");
@@ -218,7 +218,7 @@ fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     items
 }
 
-/// Shapes with a dimension of the wrong type. The error is expected at the dimension.
+/// Adds cases about shapes with a dimension of the wrong type. The error is expected at the dimension.
 fn shapes(t: &mut Table) {
     let dimensions = [
         ("negative", raw(&[0x21])),

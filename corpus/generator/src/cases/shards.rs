@@ -7,7 +7,7 @@ use crate::sha256::sha256;
 use crate::table::{Sharded, Table};
 use crate::v2::{FileV2, dense, file, full, object, part, words};
 
-/// A shard called `s` with the data of `w`.
+/// The data of the object `w`, which is in the shard `s`.
 const DATA: [u8; 16] = crate::base::DATA;
 
 pub(crate) fn cases(t: &mut Table) {
@@ -107,7 +107,7 @@ pub(crate) fn cases(t: &mut Table) {
     });
 }
 
-/// Files with an error, in which another shard is missing or has an unknown version.
+/// Adds cases about files with an error, in which another shard is missing or has an unknown version.
 fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     let newer = FileV2::shard().blob(4096, &words(&[0, 2, 3])).version(3).bytes();
     let mut reject = |rule, case: &str, root: FileV2, files: &[(&str, &[u8])]| {
@@ -161,12 +161,12 @@ fn root(shard: &[u8]) -> FileV2 {
     listing(text("s"), shard.len(), &xxh3(shard))
 }
 
-/// Returns the same file. The error is expected at the name of the shard.
+/// Returns the file of [`root`], and expects the error at the name of the shard.
 fn marked_root(shard: &[u8]) -> FileV2 {
     marked_listing(shard.len(), &xxh3(shard))
 }
 
-/// Returns the same file with another size and digest of the shard.
+/// Returns the file of [`root`] with the size `size` and the digest `digest` of the shard in its table.
 fn marked_listing(size: usize, digest: &str) -> FileV2 {
     listing(marked(text("s")), size, digest)
 }
@@ -177,7 +177,7 @@ fn listing(name: Item, size: usize, digest: &str) -> FileV2 {
         .set("w:data/shard", text("s"))
 }
 
-/// Returns a matrix whose values are in the root, and whose pointers and indices are in two shards.
+/// Returns a root with a CSR matrix whose values are in the root, and whose pointers and indices are in two shards.
 fn csr(indptr: &[u8], indices: &[u8]) -> FileV2 {
     let parts = vec![
         ("indptr", part("u32", 4096, 12)),

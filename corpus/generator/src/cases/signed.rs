@@ -1,4 +1,5 @@
-//! Values of narrow index components in 1.1: negative numbers, and unsigned numbers whose highest bit is set.
+//! Cases of the corpus about values of narrow index components in 1.1: negative numbers, and unsigned numbers whose
+//! highest bit is set.
 
 use super::indices::{FORMS, Part, at, sparse};
 use crate::table::Table;
@@ -15,7 +16,7 @@ fn cut(role: &'static str, dtype: &'static str, indices: &[u64], width: usize) -
     Part { role, dtype, bytes: bytes.collect() }
 }
 
-/// Signed indices of 1.1. In every width, all bits of −1 are set.
+/// Adds cases about negative indices in the signed types of 1.1. In every width, all bits of −1 are set.
 fn negative(t: &mut Table) {
     for form in [FORMS[1], FORMS[3]] {
         for (dtype, width) in SIGNED {
@@ -54,7 +55,7 @@ fn negative(t: &mut Table) {
     }
 }
 
-/// Unsigned indices of 1.1 that would be negative as signed numbers.
+/// Adds cases about unsigned indices of 1.1 that would be negative as signed numbers.
 fn narrow(t: &mut Table) {
     let form = FORMS[1];
     for (dtype, width) in [("u32", 4), ("u16", 2), ("u8", 1)] {

@@ -1,4 +1,4 @@
-//! The sizes that follow from shapes and types.
+//! Cases of the corpus about the sizes that follow from shapes and types.
 
 use crate::base::{
     DATA, NONE, component, csr, dense, dense_object, dense_zstd, entry, object, quantized, v0, v1,
@@ -15,12 +15,12 @@ pub(crate) fn cases(t: &mut Table) {
     dense_size_overflow(t);
 }
 
-/// Returns a dense object with `length` bytes.
+/// Returns a 1.x file with a dense object whose blob has `length` bytes, whatever its shape requires.
 fn sized(dtype: &str, shape: &[u64], length: u64) -> File {
     v1("1.2.0", vec![("w", dense_object(shape, component(dtype, 64, length)))]).blob(64, &DATA)
 }
 
-/// Returns the same object in 0.1.
+/// Returns a 0.1 file with a dense object whose blob has `length` bytes, whatever its shape requires.
 fn sized_v0(dtype: &str, shape: &[u64], length: u64) -> File {
     v0(vec![entry("w", dtype, shape, 64, length)]).blob(64, &DATA)
 }
@@ -186,7 +186,7 @@ fn dense_size(t: &mut Table) {
     t.accept("v11-zstd-with-length", dense_zstd("1.1.0"));
 }
 
-/// Products that fit in 64 bits although the number of bytes does not.
+/// Adds cases about products that fit in 64 bits although the number of bytes does not.
 fn dense_size_overflow(t: &mut Table) {
     for (case, dtype, logical, shape, length) in [
         ("f64-wraps-to-0", "f64", "f64", 1 << 61, 0),

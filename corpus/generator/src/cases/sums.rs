@@ -1,4 +1,4 @@
-//! Digests that differ from those of the stored bytes, and digests that zten cannot verify.
+//! Cases of the corpus about digests that differ from those of the stored bytes, and digests that zten cannot verify.
 
 use crate::base::{
     DATA, DATA_CRC32C, DATA_SHA256, component, csr, dense, dense_object, dense_v0, dense_zstd,
@@ -42,7 +42,7 @@ fn crc(bytes: &[u8]) -> String {
     format!("crc32c:{:08x}", crc32c(bytes))
 }
 
-/// Returns the same digest with another digit at `at`, which counts from the end if it is negative.
+/// Returns `digest` with another digit at the position `at`, which counts from the end if it is negative.
 fn other(digest: &str, at: usize) -> String {
     let mut digits: Vec<char> = digest.chars().collect();
     digits[at] = if digits[at] == '0' { '1' } else { '0' };
@@ -116,7 +116,7 @@ fn zstd(host: &str) -> File {
     }
 }
 
-/// The digest covers the stored bytes, not the decoded ones.
+/// Adds cases about digests of compressed components: a digest covers the stored bytes, not the decoded ones.
 fn compressed(t: &mut Table, host: &str) {
     let of = |sum: &str| digest(host, zstd(host), sum);
     for (case, right, wrong) in [
@@ -155,7 +155,7 @@ fn empty(t: &mut Table, host: &str) {
     }
 }
 
-/// Files with a wrong digest in each component of each object.
+/// Adds cases about files with a wrong digest in each component of each object.
 fn in_every_component(t: &mut Table) {
     let two = |first: &str, second: &str| {
         let item = dense_object(&[4], component("f32", 128, 16));
@@ -213,7 +213,7 @@ fn in_every_component(t: &mut Table) {
     }
 }
 
-/// The digest of big-endian data in 0.1 covers the bytes as they are stored.
+/// Adds cases about digests of big-endian data in 0.1: a digest covers the bytes as they are stored.
 fn swapped(t: &mut Table) {
     let big: Vec<u8> = DATA.chunks(4).flat_map(|word| word.iter().rev().copied()).collect();
     let of = |sum: &str| {

@@ -1,4 +1,4 @@
-//! Items that run past the end of the manifest.
+//! Cases of the corpus about items that run past the end of the manifest.
 
 use super::cbor::{IGNORED, base_of};
 use crate::base::{dense, dense_v0, ignored, ignored_v0, v0};
@@ -14,7 +14,7 @@ pub(crate) fn cases(t: &mut Table) {
     fields(t);
 }
 
-/// The manifest ends within an ignored field.
+/// Adds cases in which the manifest ends within an ignored field.
 fn at_the_end(t: &mut Table) {
     let items: [(&str, &[u8], usize); 22] = [
         ("uint-of-2", &[0x19, 1], 0),
@@ -64,7 +64,7 @@ fn at_the_end(t: &mut Table) {
     t.reject(RULE, "v12-indefinite-root-without-break", root, "v12-dense");
 }
 
-/// Strings that claim more bytes than there are, before the end of the manifest.
+/// Adds cases about strings that claim more bytes than there are, before the end of the manifest.
 fn claims(t: &mut Table) {
     let claims = [
         ("2-pow-32", 1 << 32),
@@ -94,7 +94,7 @@ fn claims(t: &mut Table) {
     }
 }
 
-/// The manifest ends within an interpreted field.
+/// Adds cases in which the manifest ends within an interpreted field.
 fn fields(t: &mut Table) {
     let texts = ["version", "w:/format", "w:data/dtype"];
     for path in texts {

@@ -1,4 +1,4 @@
-//! Objects that open and are listed, but cannot be interpreted.
+//! Cases of the corpus about objects that open and are listed, but cannot be interpreted.
 
 use crate::base::{NONE, dense, dense_v0, object, v1};
 use crate::cbor::{text, uint, uints};
@@ -10,7 +10,7 @@ pub(crate) fn cases(t: &mut Table) {
     entries(t);
 }
 
-/// Formats whose components can be read one by one.
+/// Adds cases about formats whose components can be read one by one.
 fn formats(t: &mut Table) {
     for (case, format) in [
         ("unknown", "block_sparse"),
@@ -26,7 +26,7 @@ fn formats(t: &mut Table) {
     t.accept("unsupported-format--v11-unknown", dense("1.1.0").set("w:/format", text("ragged")));
 }
 
-/// 0.1 entries that zten cannot read.
+/// Adds cases about 0.1 entries that zten cannot read.
 fn entries(t: &mut Table) {
     let entry = |field: &str, value: &str| dense_v0().set(&format!("#0/{field}"), text(value));
     for (case, value) in

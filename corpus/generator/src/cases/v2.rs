@@ -1,4 +1,4 @@
-//! Generation 2: the smallest change that breaks each rule.
+//! Cases of the corpus about generation 2: the smallest change that breaks each rule.
 
 mod canonical;
 mod container;
@@ -101,7 +101,7 @@ fn dense_named(name: &str) -> FileV2 {
     file(vec![(name, object(&[1], "dense", vec![("data", part("u8", 4096, 1))]))]).blob(4096, &[1])
 }
 
-/// Returns two objects with their data in these blobs.
+/// Returns a file of generation 2 with two objects, whose blobs have the offsets and lengths `first` and `second`.
 fn two(first: (u64, u64), second: (u64, u64)) -> FileV2 {
     let dense =
         |(offset, length)| object(&[length], "dense", vec![("data", part("u8", offset, length))]);

@@ -1,4 +1,4 @@
-//! Fields of the right type with a value that the tables do not list.
+//! Cases of the corpus about fields of the right type with a value that the tables do not list.
 
 use crate::base::{
     DATA, component, dense, dense_object, dense_v0, dense_zstd, entry, full, full_v0, v0, v1,
@@ -137,7 +137,7 @@ fn dtypes(t: &mut Table) {
     }
 }
 
-/// A dense object with a logical type and the right size for it.
+/// Returns a file with a dense object of the logical type `logical`, whose size fits its type and shape.
 fn typed(version: &str, dtype: &str, logical: &str, shape: u64) -> File {
     v1(version, vec![("w", dense_object(&[shape], component(dtype, 64, 16)))])
         .set("w:data/type", text(logical))

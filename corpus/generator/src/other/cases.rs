@@ -14,7 +14,7 @@ mod torch_stream;
 
 use super::Case;
 
-/// Returns every case.
+/// Returns the cases of all formats.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = Cases::default();
     safetensors::all(&mut cases);

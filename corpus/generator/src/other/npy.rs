@@ -1,6 +1,6 @@
 //! Writers of NumPy files.
 
-/// Returns a file of version 1.0.
+/// Returns a `.npy` file of version 1.0. `columns_first` says that the data is in column-major order.
 pub fn file(descr: &str, columns_first: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let order = if columns_first { "True" } else { "False" };
     versioned(
@@ -10,7 +10,7 @@ pub fn file(descr: &str, columns_first: bool, shape: &str, data: &[u8]) -> Vec<u
     )
 }
 
-/// Returns a file of `version` with any text as its header.
+/// Returns a `.npy` file of `version` with `literal` as its header, which may be any text.
 pub fn versioned(version: u8, literal: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY".to_vec();
     bytes.extend([version, 0]);

@@ -1,25 +1,25 @@
 //! Writes zip archives with the features that NumPy uses, and with wrong headers on request.
 
-/// A member, with the claims of its headers.
+/// A member of a zip archive. Its headers may make false claims.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The name.
+    /// The name of the member.
     pub name: Vec<u8>,
     /// The content, decompressed.
     pub content: Vec<u8>,
-    /// The bytes in the archive.
+    /// The bytes that the archive stores for the member.
     pub packed: Vec<u8>,
-    /// The number of the method of compression.
+    /// The number of the compression method: 0 for stored, 8 for deflated.
     pub method: u16,
-    /// The flags.
+    /// The general purpose flags of both headers.
     pub flags: u16,
-    /// The checksum that the headers claim.
+    /// The CRC-32 that the headers claim.
     pub crc: u32,
-    /// The decompressed size that the headers claim.
+    /// The decompressed size in bytes that the headers claim.
     pub size: u32,
-    /// The extra fields of both headers.
+    /// The extra fields of the local header and the directory entry.
     pub extra: Vec<u8>,
-    /// Bytes after the content of the member.
+    /// The bytes that follow the stored bytes of the member, such as a data descriptor.
     pub behind: Vec<u8>,
     /// The comment of the member in the directory.
     pub comment: Vec<u8>,
@@ -97,19 +97,19 @@ impl Member {
     }
 }
 
-/// An archive in parts.
+/// A zip archive in three parts, which tests change before they are joined.
 #[derive(Clone, Debug)]
 pub struct Archive {
     /// The members, one after the other.
     pub members: Vec<u8>,
-    /// The directory.
+    /// The central directory.
     pub directory: Vec<u8>,
     /// The end record.
     pub end: Vec<u8>,
 }
 
 impl Archive {
-    /// An archive of those members.
+    /// Returns an archive of `members` with a correct directory and end record.
     pub fn new(members: &[Member]) -> Self {
         let (mut all, mut directory) = (Vec::new(), Vec::new());
         for member in members {
@@ -120,13 +120,13 @@ impl Archive {
         Self { members: all, directory, end }
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes of the archive.
     pub fn bytes(&self) -> Vec<u8> {
         [&self.members[..], &self.directory, &self.end].concat()
     }
 }
 
-/// An end record.
+/// Returns an end record for `members` members and a directory of `length` bytes at offset `start`.
 pub fn end(members: usize, length: usize, start: usize) -> Vec<u8> {
     let members = u16::try_from(members).unwrap().to_le_bytes();
     let (length, start) = (u32::try_from(length).unwrap(), u32::try_from(start).unwrap());

@@ -5,17 +5,17 @@ use twox_hash::{XxHash3_64, XxHash64};
 use super::FileV2;
 use crate::cbor::{Item, array, fields, keyed, text, uint, uints};
 
-/// A raw part.
+/// Returns the map of a raw component of generation 2, whose blob has this offset and length.
 pub fn part(dtype: &str, offset: u64, length: u64) -> Item {
     fields([("blob", uints(&[offset, length])), ("dtype", text(dtype))])
 }
 
-/// A raw part with a logical type.
+/// Returns the map of a raw component of generation 2 with the logical type `logical`.
 pub fn typed(dtype: &str, logical: &str, offset: u64, length: u64) -> Item {
     fields([("blob", uints(&[offset, length])), ("type", text(logical)), ("dtype", text(dtype))])
 }
 
-/// An object.
+/// Returns the map of an object of generation 2.
 pub fn object(
     shape: &[u64],
     layout: &str,
@@ -24,17 +24,17 @@ pub fn object(
     fields([("parts", keyed(parts)), ("shape", uints(shape)), ("layout", text(layout))])
 }
 
-/// A file with those objects, whose names have to be in order.
+/// Returns a file with `objects`, which must be sorted by their names, and without blobs.
 pub fn file(objects: impl IntoIterator<Item = (impl AsRef<str>, Item)>) -> FileV2 {
     FileV2::new(fields([("objects", keyed(objects))]))
 }
 
-/// A file with one dense object `w` and its data at 4096.
+/// Returns a file with one dense object `w`, whose blob `bytes` is at offset 4096.
 pub fn dense(shape: &[u64], data: Item, bytes: &[u8]) -> FileV2 {
     file(vec![("w", object(shape, "dense", vec![("data", data)]))]).blob(4096, bytes)
 }
 
-/// The dense object `w` that most cases start from: `f32`, `[2, 2]`, with every field.
+/// Returns the file that most cases start from: a dense object `w` of `f32` and shape `[2, 2]`, with every field.
 pub fn full() -> FileV2 {
     let bytes = &crate::base::DATA;
     let digest = format!("xxh3:{:016x}", XxHash3_64::oneshot(bytes));
@@ -44,12 +44,12 @@ pub fn full() -> FileV2 {
         .set("attributes", fields([("a", uint(1))]))
 }
 
-/// Little-endian `u32`.
+/// Returns `values` as little-endian `u32`.
 pub fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// A sparse matrix `w` of shape `[2, 3]` with values at (0, 0), (0, 2) and (1, 1).
+/// Returns a file with a CSR matrix `w` of shape `[2, 3]` with values at (0, 0), (0, 2) and (1, 1).
 pub fn csr() -> FileV2 {
     let parts = vec![
         ("indptr", part("u32", 12288, 12)),
@@ -63,7 +63,7 @@ pub fn csr() -> FileV2 {
         .start(16384)
 }
 
-/// A list of coordinates `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
+/// Returns a file with a COO matrix `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
 pub fn coo() -> FileV2 {
     let parts = vec![("coords", part("u32", 8192, 16)), ("values", part("f32", 4096, 8))];
     file(vec![("w", object(&[2, 3], "zt.sparse_coo/1", parts))])
@@ -72,7 +72,7 @@ pub fn coo() -> FileV2 {
         .start(12288)
 }
 
-/// A file whose object `w` is in the shard `s`.
+/// Returns a root file whose object `w` is in the shard `s`.
 pub fn sharded() -> FileV2 {
     let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     dense(&[4], part("f32", 4096, 16), &[])
@@ -85,7 +85,7 @@ pub fn nested(depth: usize) -> Item {
     (0..depth).fold(uint(0), |inner, _| array(vec![inner]))
 }
 
-/// A zstd frame of one raw block, with a checksum.
+/// Returns a zstd frame of one raw block, with a checksum.
 pub fn frame(content: &[u8]) -> Vec<u8> {
     let sum = XxHash64::oneshot(0, content).to_le_bytes();
     let block = (u32::try_from(content.len()).expect("a small block") << 3 | 1).to_le_bytes();
@@ -93,7 +93,7 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
     [&[0x28, 0xb5, 0x2f, 0xfd, 0x24, size], &block[..3], content, &sum[..4]].concat()
 }
 
-/// A seek table of entries of stored and decoded sizes.
+/// Returns a seek table of frames. Each of `entries` is the stored and the decoded size of a frame in bytes.
 pub fn table(entries: &[(usize, usize)], descriptor: u8) -> Vec<u8> {
     let mut bytes = vec![0x5e, 0x2a, 0x4d, 0x18];
     let number = |number: usize| u32::try_from(number).expect("a small number").to_le_bytes();
@@ -108,7 +108,7 @@ pub fn table(entries: &[(usize, usize)], descriptor: u8) -> Vec<u8> {
     bytes
 }
 
-/// Returns a dense object `w` of `length` elements of `u8`, stored as the bytes `stored`.
+/// Returns a file with a dense object `w` of `length` elements of `u8`, stored as the seekable zstd frames `stored`.
 pub fn encoded(length: u64, stored: &[u8]) -> FileV2 {
     let data = fields([
         ("blob", uints(&[4096, stored.len() as u64])),
@@ -119,7 +119,7 @@ pub fn encoded(length: u64, stored: &[u8]) -> FileV2 {
     dense(&[length], data, stored)
 }
 
-/// An object `w` of `zt.mx/1`, `[2, 4]`, of `f4_e2m1` in blocks of 2.
+/// Returns a file with a `zt.mx/1` object `w` of shape `[2, 4]`: `f4_e2m1` in blocks of 2.
 pub fn mx() -> FileV2 {
     let parts = vec![
         ("data", typed("u8", "f4_e2m1", 4096, 4)),
@@ -133,7 +133,8 @@ pub fn mx() -> FileV2 {
         .start(12288)
 }
 
-/// An object `w` of `zt.quant_group/1`, `[4, 2]`, of 4 bits in groups of 2 along the first axis.
+/// Returns a file with a `zt.quant_group/1` object `w` of shape `[4, 2]`: codes of 4 bits in groups of 2 along the
+/// first axis.
 pub fn quant_group() -> FileV2 {
     let parts = vec![
         ("data", part("u8", 4096, 4)),
@@ -159,7 +160,7 @@ pub fn quant_group() -> FileV2 {
         .start(16384)
 }
 
-/// An object `w` of `gguf.q8_0/1`, `[2, 32]`.
+/// Returns a file with a `gguf.q8_0/1` object `w` of shape `[2, 32]`.
 pub fn gguf() -> FileV2 {
     let attributes = fields([("block_bytes", uint(34)), ("elems_per_block", uint(32))]);
     file(vec![("w", object(&[2, 32], "gguf.q8_0/1", vec![("data", part("u8", 4096, 68))]))])

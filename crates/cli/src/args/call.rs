@@ -80,7 +80,8 @@ impl Call {
         !matches!(self, Self::Edit(_))
     }
 
-    /// Returns how many files make up one job, which is sent to a worker as a whole: 2 for `diff`, 1 for `check`.
+    /// Returns how many files make up one job, which is sent to a worker as a whole: 2 for `diff` and for `hash --check`
+    /// (the list and a file), all files for `patch`, and 1 for the other commands.
     pub(crate) fn files_of_job(&self) -> usize {
         match self {
             Self::Diff(_) => 2,

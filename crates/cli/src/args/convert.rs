@@ -22,8 +22,10 @@ pub(crate) struct Convert {
     #[arg(value_name = "IN")]
     #[serde(with = "super::os_path")]
     pub(crate) input: PathBuf,
-    /// Write this file, or standard output if OUT is -. The suffix selects the format: .zt, .safetensors, .npz or .npy; for -,
-    /// --format does. The file appears when it is complete, and standard output gets its bytes then. If the format cannot hold a tensor or attribute, an error names it, and no file is written
+    /// Write this file, or standard output if OUT is -. The suffix selects the format: .zt, .safetensors, .npz or .npy; for
+    /// -, --format does. The file appears when it is complete, and standard output gets its bytes then. Tensors of unread
+    /// and opaque types that the format cannot hold are left out and named. If the format cannot hold another tensor or an
+    /// attribute, an error names it, and no file is written
     #[arg(value_name = "OUT")]
     #[serde(with = "super::os_path")]
     pub(crate) output: PathBuf,

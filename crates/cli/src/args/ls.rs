@@ -45,7 +45,7 @@ pub(crate) enum Sort {
 /// Parses a number of levels of a tree.
 fn depth(text: &str) -> Result<usize, String> {
     let depth = text.parse().ok().filter(|depth| *depth > 0);
-    depth.ok_or_else(|| "expected a number from 1".to_owned())
+    depth.ok_or_else(|| "expected a number of 1 or more".to_owned())
 }
 
 /// `zten ls`

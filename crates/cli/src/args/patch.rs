@@ -32,7 +32,7 @@ pub(crate) struct Patch {
     pub(crate) action: PatchAction,
 }
 
-/// What is done with patches.
+/// The subcommand of `zten patch`: what is done with patches.
 #[derive(Debug, clap::Subcommand, Serialize, Deserialize)]
 pub(crate) enum PatchAction {
     /// Write what changed between two files, of any formats and names, as a patch
@@ -144,7 +144,7 @@ fn are_one_entry(one: &Path, other: &Path) -> bool {
 }
 
 impl Patch {
-    /// Returns the limits and tolerances for all files.
+    /// Returns the limits and tolerances with which the subcommand reads all of its files.
     pub(crate) fn strictness(&self) -> &Strictness {
         match &self.action {
             PatchAction::Make(args) => &args.strictness,
@@ -154,7 +154,7 @@ impl Patch {
         }
     }
 
-    /// Returns the paths of the files that are read.
+    /// Returns the paths of the files that the subcommand reads, in the order in which its function takes them.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let after = |old: &PathBuf, patches: &[PathBuf]| {
             let mut paths = vec![old.clone()];

@@ -6,8 +6,8 @@ use zten::num::u64_from_usize;
 pub(crate) const NO_MEMORY: &str = "out of memory";
 /// The largest number of bytes of memory that a compiled regular expression may take.
 const MOST: usize = 1 << 20;
-/// Bytes of a new name, at most, unless the old name is longer. Each `--rename` may multiply the length of a name, so a
-/// chain of them could exhaust memory.
+/// The largest length of a new name in bytes, unless the old name is longer. Each `--rename` may multiply the length of a
+/// name, so a chain of renames could exhaust memory.
 pub(crate) const NAME: usize = 64 << 10;
 
 /// A rule that renames tensors: the value of one `--rename`.

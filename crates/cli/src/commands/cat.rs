@@ -41,7 +41,9 @@ const TYPE: usize = 40;
 /// Prints one component of `archive`, or the reason why it cannot be printed.
 pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Result<()> {
     if (args.raw || args.npy) && progress::output_is_terminal() {
-        return app.usage("standard output is a terminal: redirect it");
+        return app.usage(
+            "standard output is a terminal, and --raw and --npy write binary data: redirect it",
+        );
     }
     match find(archive, args).and_then(|component| print(app, args, archive, component)) {
         Ok(()) => Ok(()),
@@ -55,7 +57,8 @@ pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Re
 
 /// The reason why printing stopped.
 enum Stop {
-    /// The command line asks for an object, component or slice that does not exist.
+    /// The command line asks for an object, component or slice that does not exist, or for a form in which the elements
+    /// cannot be printed.
     Usage(String),
     /// The file is invalid, or cannot be read.
     Problem(Box<Problem>),
@@ -85,7 +88,7 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
     let component = match (&args.component, components.next(), components.next()) {
         (Some(role), ..) => object.component(role),
         (None, Some(only), None) => Some(only),
-        // All components of a quantized object are read for its values.
+        // The values of a quantized object need all of its components, so the first component stands for the object.
         (None, first, _) if dequantized::is_requested(&object, args) => first,
         (None, ..) => object.component("data"),
     };

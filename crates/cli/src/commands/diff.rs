@@ -58,7 +58,7 @@ fn unmatched(sides: &[Side; 2], patterns: &[String], globs: &[Glob]) -> Option<S
     Some(no_match(pattern, names()))
 }
 
-/// Compares two files.
+/// Compares two files, and prints their differences, or the problems of files that are rejected.
 pub(crate) fn run(
     app: &mut App,
     args: &Diff,
@@ -91,7 +91,8 @@ pub(crate) fn run(
     if tolerance.is_some() {
         found.accept();
     }
-    // If an object was not compared, the status says so, whatever else differs.
+    // If an object could not be read, the exit status is that of this problem, which is printed below, even if other
+    // objects differ.
     if !found.is_equal() && found.unread.is_empty() {
         app.set_exit_status(Status::Invalid);
     }

@@ -1,8 +1,8 @@
 //! `zten edit`: changes names and attributes in a file, and keeps its data.
-//!
 //! Only the manifest or header is parsed. The result is an [`Edition`]: bytes before the data, the range of the old file
 //! that is kept, and bytes after the range. The kernel copies the range, or shares its blocks, into a file without a name,
-//! which then replaces the old file. The data is not read by this program.
+//! which then replaces the old file. This program reads the data only if the kernel cannot copy it, and never validates the
+//! data.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -109,7 +109,7 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     let shown = escape::path(&remote::shown(list));
     if list.as_os_str() == "-" || remote::is_remote(list) {
         return Err(format!(
-            "{shown}: give the files, too: only a list in a folder says where the files are"
+            "{shown}: give the files, too: they are found from the folder of the list, and this list is in no folder"
         ));
     }
     let most = args.strictness.options().limit().manifest();
@@ -142,7 +142,8 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     Ok(paths.iter().map(|path| folder.join(path)).collect())
 }
 
-/// A verified file, with the digests of its components.
+/// A verified file, with the digests of its components. `order` has the tensors to print, sorted by the bytes of their
+/// names.
 struct Hashed<'a> {
     archive: &'a FileWithShards,
     sums: &'a Sums,

@@ -69,7 +69,7 @@ fn target(args: &Args) -> Option<WrittenFormat> {
     }
 }
 
-/// Parses the headers of all files.
+/// Parses the headers of all files. If any file is rejected, returns the problems of all rejected files.
 fn archives(
     files: Vec<Result<Opened, Box<Problem>>>,
     options: &OpenOptions,

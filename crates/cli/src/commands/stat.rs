@@ -90,13 +90,15 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
     Ok(())
 }
 
-/// Sorts tensors by a number of their statistics, the largest first. Tensors without the number come last. The sort is stable.
+/// Sorts tensors by the number of their statistics that `order` names, the largest first. Tensors without this number come
+/// last, and equal tensors keep their order. Does nothing for the orders by name, size and offset, in which the tensors are
+/// already.
 fn sort(found: &mut [(Tensor<'_>, Measured)], order: StatSort) {
     let statistics = |found: &Measured| match found {
         Measured::Read(read) => Some(read.statistics),
         Measured::Skipped(_) | Measured::Unread(_) => None,
     };
-    // All of these numbers are finite, so negative infinity is less than any of them.
+    // Deviations and largest elements are finite here, so negative infinity puts tensors without such a number last.
     let number = |value: Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
     let by = |key: fn(&Statistics) -> Option<f64>| {
         let key = move |found: &Measured| number(statistics(found).and_then(|own| key(&own)));

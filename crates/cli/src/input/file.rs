@@ -75,8 +75,8 @@ impl Opened {
         Self::new(path, Handle::Local(file, finder), length)
     }
 
-    /// Hashes the file as it is read, to compare it with `expected`. Returns the file a second time, to ask for its digest when it
-    /// has been checked; `None` for a file that is not local.
+    /// Makes the file compute its hash as it is read, to compare the hash with `expected`. Also returns the hashing file
+    /// itself, which the caller asks for the digest after the check, or `None` if the file is not local and is not hashed.
     pub(crate) fn hashed(self, expected: BlobDigest) -> (Self, Option<Arc<Hashed<File>>>) {
         let Handle::Local(file, finder) = self.file else { return (self, None) };
         let hashed = Arc::new(Hashed::new(file, self.length, expected));
@@ -192,7 +192,7 @@ fn open_root(
     Ok(FileWithShards { path: path.to_owned(), root, shards: siblings.into() })
 }
 
-/// A file whose manifest or header is valid, and the open files that may be its shards. It derefs to the file.
+/// A file whose manifest or header is valid, and the open files that may be its shards. Dereferences to the [`TensorFile`].
 pub(crate) struct FileWithShards {
     /// The path by which the file was opened.
     pub(crate) path: PathBuf,
@@ -237,7 +237,8 @@ impl FileWithShards {
         self.shards.get().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Looks for the shards of the file, or only for the shard `only`. A second call does nothing.
+    /// Looks for the shards of the file, or only for the shard `only`, and keeps the files that were found. After the first
+    /// call that succeeds, further calls do nothing, whatever `only` is.
     pub(crate) fn find_shards(&self, only: Option<&str>) -> io::Result<()> {
         if self.shards.get().is_some() {
             return Ok(());

@@ -45,8 +45,8 @@ impl<'a> Sources<'a> {
         Files { root: &self.root, shards: &self.shards }
     }
 
-    /// Does `work` on each object, on several threads if the file is large and local. Returns the results in the order of the
-    /// file. The last result is the first error for which `ends` returns true, if there is such an error.
+    /// Calls `work` for each object, on several threads if the file is large and local. Returns the results in the order of
+    /// the file. Stops at the first error for which `ends` returns true; this error is then the last result.
     pub(crate) fn results<T: Send + Sync>(
         &self,
         work: impl Fn(&mut Verifier, &Tensor<'_>) -> Result<T, Error> + Sync,

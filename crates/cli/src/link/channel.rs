@@ -24,7 +24,7 @@ struct ChannelState {
     unsent: Vec<u8>,
 }
 
-/// A message of the broker, with the file that it mentions.
+/// A message of the broker, with the open file whose descriptor came with the message.
 enum Answer {
     Input(Input, Option<File>),
     Found(Option<(File, FoundSibling)>),
@@ -50,7 +50,8 @@ impl Channel {
         state.flush()
     }
 
-    /// Sends `text` for a stream, in parts, and empties it. The bytes of an incomplete character at the end stay in `text`.
+    /// Moves `text`, which the job prints on `stream`, to the messages that are sent to the broker next. The bytes of an
+    /// incomplete character at the end stay in `text`.
     pub(crate) fn text(&self, stream: Stream, text: &mut Vec<u8>) -> io::Result<()> {
         let valid = match str::from_utf8(text) {
             Ok(_) => text.len(),
@@ -127,7 +128,7 @@ impl Channel {
         loop {
             match state.receive()? {
                 Some(Answer::Input(input, file)) => state.ahead.push_back((input, file)),
-                Some(_) => return Err(invalid("an answer to nothing")),
+                Some(_) => return Err(invalid("an answer without a request")),
                 None => return Ok(None),
             }
             // The inputs of one packet are read together, so that small files are processed without a message between them.

@@ -17,9 +17,11 @@ use crate::link::verdict::KindNumbers;
 /// A message from a worker to the broker, or to the process that fetches a remote file for the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request<'a> {
-    /// Text that the current job prints on a stream of the command.
+    /// Text that the current job prints. The first value says on which stream: standard output or standard error of the
+    /// command.
     Text(Stream, &'a str),
-    /// The bytes that have been read, the bytes that will be read in total, and the milliseconds since the first was read.
+    /// The progress of the current job: the number of bytes that have been read, the number of bytes that will be read in
+    /// total, and the milliseconds since the job began to read.
     Progress(u64, u64, u64),
     /// Asks for a sibling file of the input, or of the remote file, with this number.
     Find(u32, WireWant),
@@ -29,10 +31,12 @@ pub(crate) enum Request<'a> {
     Done(Done),
     /// Asks for bytes of a remote file: the number of the file, and the start and end of the range.
     Read(u32, u64, u64),
-    /// Announces the ranges that will be read of a remote file, by its number. An empty range marks reads of other files. The
-    /// flag is true if more ranges follow in another message.
+    /// Announces the byte ranges (start and end) that will be read of the remote file with this number. An empty range
+    /// between two ranges says that other files are read between them. The flag is true if more ranges follow in another
+    /// message.
     Plan(u32, Vec<(u64, u64)>, bool),
-    /// Asks for the length of the blob with this digest, in the store whose manifest the input with this number is.
+    /// Asks for the length of a blob of an Ollama store. The first value is the number of the input that is the manifest of
+    /// the store, and the second the digest of the blob.
     Blob(u32, Sha256),
 }
 
@@ -93,7 +97,7 @@ pub(crate) struct Input {
 pub(crate) enum InputKind {
     /// A regular file, and its length in bytes.
     File(u64),
-    /// A stream, which is read to its end.
+    /// Standard input of the command, which the worker reads to its end into memory.
     Stream,
     /// A remote file: the descriptor is a socket to the process that fetches it.
     Remote,
@@ -101,14 +105,16 @@ pub(crate) enum InputKind {
     Failed(IoFailure),
 }
 
-/// A sibling file that was found. A local file comes as a descriptor, a remote file has a number of the process that fetches
-/// it.
+/// A sibling file that was found. The descriptor of a local file comes in the same packet. A remote file has no descriptor: the
+/// process that fetches the file knows it by `number`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FoundSibling {
+    /// The number of a remote file, from 1, by which later requests name the file; 0 for a local file.
     pub(crate) number: u32,
     /// The device and the inode of a local file, so that a blob that many shards name is verified once. A worker may not ask
     /// the system for them.
     pub(crate) identity: Option<[u64; 2]>,
+    /// The length of the file in bytes.
     pub(crate) length: u64,
 }
 

@@ -72,7 +72,8 @@ fn number(name: &str) -> Option<(Range<usize>, u64)> {
     None
 }
 
-/// Formats ascending numbers in the notation of a shell: `{0..31}`, `{0..3,7}`.
+/// Formats ascending numbers in the notation of a shell: `{0..31}`, `{0..3,7}`. If there are more than [`RUNS`] ranges,
+/// `...` replaces all but the first ones and the last.
 fn braces(numbers: impl Iterator<Item = u64>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for number in numbers {

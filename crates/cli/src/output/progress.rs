@@ -50,7 +50,8 @@ pub(crate) fn terminals() -> Terminals {
     })
 }
 
-/// Returns the width of standard output in columns if it is a terminal, or 80 if the terminal does not tell.
+/// Returns the number of columns of standard output if it is a terminal (80 if the terminal does not tell), and `None` if
+/// it is no terminal.
 pub(crate) fn output_columns() -> Option<usize> {
     terminals().columns.map(usize::from)
 }
@@ -73,7 +74,8 @@ pub(crate) fn draw(done: u64, total: u64, millis: u64) {
     let _ = write!(io::stderr().lock(), "\r\x1b[2K{}", line(done, total, millis));
 }
 
-/// Returns the progress line: the share and the bytes that are done, the mean rate so far, and the time left at this rate.
+/// Returns the progress line for `done` of `total` bytes after `millis` milliseconds: the share that is done in percent,
+/// both numbers of bytes, the mean rate so far, and the time left at this rate.
 fn line(done: u64, total: u64, millis: u64) -> String {
     let done = done.min(total);
     let hundredths = u128::from(done).saturating_mul(100);
@@ -115,7 +117,8 @@ fn show(done: u64, total: u64, elapsed: Duration) {
     draw(done, total, millis);
 }
 
-/// How many bytes of a command's work are done, of how many. The progress is drawn as a line on the terminal.
+/// The number of bytes that a command has read so far, and the number that it will read. Draws the progress line on the
+/// terminal.
 pub(crate) struct Progress {
     shown: bool,
     start: Instant,
@@ -152,7 +155,7 @@ impl Progress {
         if !self.shown || self.start.elapsed() < PATIENCE {
             return;
         }
-        // If another thread is drawing, this thread does not wait for it.
+        // If another thread is drawing the line, this thread goes on reading instead of waiting.
         let Ok(mut drawn) = self.drawn.try_lock() else {
             return;
         };

@@ -24,7 +24,7 @@ pub(crate) use zten::finding::Verdict;
 pub(crate) struct Problem {
     file: PathBuf,
     finding: Finding,
-    /// Problems of further objects, or `None` if only one object was checked.
+    /// Further objects of the file with problems, or `None` if no further objects were checked.
     more: Option<More>,
     /// The notes on the file.
     notes: Vec<Finding>,

@@ -111,7 +111,8 @@ impl Printer {
         }
     }
 
-    /// Prints the results of jobs up to the first job without a result, and returns whether any was printed.
+    /// Takes the results of jobs up to the first job without a result, and prints those that were not printed yet. Returns
+    /// whether there was any result.
     fn print_results(&mut self, app: &mut App) -> io::Result<bool> {
         let mut is_any = false;
         while let Some(result) = self.ordered.next() {
@@ -458,7 +459,7 @@ impl<'a> Broker<'a> {
     /// Acts on the first message of the worker in `slot`.
     ///
     /// # Errors
-    /// The worker complains about a sandbox that is not required.
+    /// The worker reports that it is not confined, although the command does not require a sandbox.
     fn greeted(&mut self, slot: usize, greeting: Greeting) -> io::Result<()> {
         match greeting {
             Greeting::Ready { .. } => self.attempts = 0,
@@ -466,7 +467,9 @@ impl<'a> Broker<'a> {
                 self.halt = Some(format!("--require-sandbox: {}", crate::escape::escape_all(&why)));
                 self.slots.get_mut(slot).map(Option::take);
             }
-            Greeting::NotConfined(_) => return Err(invalid("no sandbox is required")),
+            Greeting::NotConfined(_) => {
+                return Err(invalid("a complaint about confinement, which is not required"));
+            }
         }
         Ok(())
     }
@@ -501,7 +504,11 @@ impl<'a> Broker<'a> {
                 return Ok(packet.and_then(|packet| running.process.send(&packet)));
             }
             Request::Done(done) => return self.done(app, slot, done),
-            Request::Read(..) | Request::Plan(..) => return Ok(Err(invalid("not for the broker"))),
+            Request::Read(..) | Request::Plan(..) => {
+                return Ok(Err(invalid(
+                    "a request that only the process for remote files answers",
+                )));
+            }
         }
         Ok(Ok(()))
     }
@@ -516,7 +523,7 @@ impl<'a> Broker<'a> {
     ) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         let Some(task) = running.tasks.front_mut() else {
-            return Ok(Err(invalid("text of no job")));
+            return Ok(Err(invalid("text while no job runs")));
         };
         let streams = crate::output::paint::streams();
         if !is_clean(text, streams.output || streams.errors) {
@@ -542,13 +549,16 @@ impl<'a> Broker<'a> {
     /// Remote inputs find their siblings through another process.
     fn find(&mut self, slot: usize, number: u32, want: &Want) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
-        let Some(task) = running.tasks.front_mut() else { return Err(invalid("a file of no job")) };
+        let Some(task) = running.tasks.front_mut() else {
+            return Err(invalid("a request for a file while no job runs"));
+        };
         let strictness = self.call.strictness();
         task.requested_files = task.requested_files.saturating_add(1);
         let files = u32::try_from(task.item.entries.len()).unwrap_or(u32::MAX);
         let most = strictness.max_siblings().saturating_mul(files);
         let path = task.item.input(number).filter(|_| task.requested_files <= most);
-        let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
+        let path: PathBuf =
+            path.ok_or_else(|| invalid("a request for more files than the limit allows"))?;
         let packet = match ShardFinder::of(&path).links(strictness.links()).open(want) {
             Ok(Some(ShardFile { file, length, .. })) => {
                 let identity = file.identity();
@@ -573,11 +583,14 @@ impl<'a> Broker<'a> {
     /// Sends the worker in `slot` the length of the blob `sha256` in the store of input `number`, a manifest.
     fn blob(&mut self, slot: usize, number: u32, sha256: &Sha256) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
-        let Some(task) = running.tasks.front_mut() else { return Err(invalid("a blob of no job")) };
+        let Some(task) = running.tasks.front_mut() else {
+            return Err(invalid("a request for a blob while no job runs"));
+        };
         task.requested_blobs = task.requested_blobs.saturating_add(1);
         let entry = usize::try_from(number).ok().and_then(|number| task.item.entries.get(number));
         let entry = entry.filter(|_| task.requested_blobs <= BLOBS);
-        let entry = entry.ok_or_else(|| invalid("more blobs than a manifest can list"))?;
+        let entry =
+            entry.ok_or_else(|| invalid("a request for more blobs than a manifest can list"))?;
         let reply = match entry.blob_length(sha256) {
             Ok(length) => Reply::Blob(length),
             Err(error) => Reply::Failed(IoFailure::new(&error)),
@@ -590,7 +603,9 @@ impl<'a> Broker<'a> {
     fn done(&mut self, app: &mut App, slot: usize, done: &Done) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         let kind = match done.kind.as_ref().map(OutcomeKind::from_numbers) {
-            Some(None) => return Ok(Err(invalid("a verdict that is not known"))),
+            Some(None) => {
+                return Ok(Err(invalid("the number of a verdict or rule that does not exist")));
+            }
             kind => kind.flatten(),
         };
         if !self.outputs.is_empty() {
@@ -601,7 +616,7 @@ impl<'a> Broker<'a> {
             return Ok(running.process.close());
         }
         if self.call.writes_files() && done.status == Status::Success {
-            return Ok(Err(invalid("success without a file")));
+            return Ok(Err(invalid("success of a command that has written no file")));
         }
         let Some(mut task) = running.tasks.pop_front() else { return Ok(Err(invalid("no job"))) };
         let path = task.item.path();

@@ -6,7 +6,8 @@ use crate::args::Call;
 use crate::args::strictness::Strictness;
 use crate::source::remote;
 
-/// Bytes of memory for any job, whatever its files: the program, buffers, and elements that are held back.
+/// Bytes of memory that any job gets, whatever its files: for the program, buffers, and elements that are held back until
+/// they are verified.
 const BASE: u64 = 256 << 20;
 /// Bytes of memory for each byte of a manifest or header.
 ///
@@ -43,7 +44,7 @@ const OUTPUT: u64 = 64 << 20;
 pub(crate) enum Task {
     /// Reading manifests or headers only.
     Look,
-    /// Printing a part of one component.
+    /// Printing one component, or a part of it.
     Print,
     /// Decoding all components one after another, in stored order.
     Validate,
@@ -53,7 +54,7 @@ pub(crate) enum Task {
     Compare,
     /// Writing the content of a file, or of several files of one model, to a new file.
     Convert,
-    /// Comparing two files, or applying patches to a file.
+    /// Making a patch from two files, applying or checking patches, or printing a patch.
     Patch,
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn for_task(
 
     let manifests = lengths.iter().map(|length| limits.manifest().min(*length));
     let manifests = match task {
-        // The headers of all files are held at the same time.
+        // These tasks hold the headers of all files of a job at the same time; the other tasks read one file after another.
         Task::Compare | Task::Convert | Task::Patch => sum(&mut manifests.into_iter()),
         _ => manifests.max().unwrap_or_default(),
     };

@@ -1,7 +1,7 @@
 //! The worker: the confined process that runs a command on files that the broker opens.
-//!
 //! The worker has one socket, its standard input, over which it receives files, and sends text, requests and results. Apart
-//! from the socket it can write only to standard output (for `cat`) and to the output files of the command.
+//! from the socket it can write only to standard output (for `cat` and `ls --attribute`) and to the output files of the
+//! command.
 
 use std::fs::File;
 use std::io::{self, Write as _};

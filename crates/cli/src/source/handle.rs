@@ -122,8 +122,9 @@ impl Handle {
         })
     }
 
-    /// Announces the ranges that will be read, in order, with reads of other files between two runs. A remote file fetches them
-    /// ahead.
+    /// Announces the byte ranges of this file that will be read, in this order. Each item of `runs` is a group of ranges
+    /// that are read one after another; between two groups, other files are read. If the file is remote, the ranges are
+    /// fetched ahead; for other files, nothing is done.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,

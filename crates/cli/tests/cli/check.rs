@@ -1,4 +1,4 @@
-//! `zten check`
+//! Tests of the verdicts, messages and exit statuses of `zten check`.
 
 use std::fs;
 use std::process::Command;
@@ -190,7 +190,8 @@ fn a_message_says_if_objects_were_not_checked() {
     assert!(more(&["accept/1.2.3/scalar.zt", "--manifest-only"]).is_null());
     assert!(more(&["reject/blob-alignment--v12-72.zt"]).is_null());
     assert!(more(&["missing.zt"]).is_null());
-    // The limit on a whole file ends the check of this file.
+    // The limit `decoded-total` is on the whole file, so the check ends at the first object beyond it, and no other object
+    // has an error.
     let limit = "--limit=decoded-total=100";
     assert_eq!(more(&["accept/1.2.3/py_quantized.zt", limit]), 0);
 }
@@ -230,7 +231,7 @@ fn names_are_escaped_and_cut() {
         let (status, complaint, _) = ended(&output);
         assert_eq!(status, Some(1));
         assert!(complaint.contains(&format!(" in {shown}/\"a/b\" at byte 0x40")), "{complaint}");
-        // The same holds for a file that is rejected before its manifest is parsed.
+        // The name is also escaped and cut if the finding is made while the manifest is parsed: the blob is not aligned.
         let component = raw("bool", 65, 1, &[]);
         let objects = [(name, object("x", &[], &[("a/b", component)]))];
         let path = file("names-rejected.zt", &objects, &[2; 64]);

@@ -318,7 +318,8 @@ fn nans_become_canonical_where_the_form_requires_it() {
     }
 }
 
-/// Every written file is valid.
+/// Converts GGUF files with tensors of each type, with each set of options, and checks that every written file is valid and
+/// that the expected number of files is written.
 #[test]
 fn blocks_of_every_type() {
     let folder = Folder::new();
@@ -367,7 +368,8 @@ fn is_valid(bytes: &[u8]) -> bool {
     zten::Archive::from_bytes(bytes).is_ok_and(|archive| archive.tensors().all(is_read))
 }
 
-/// Two objects: one whose type neither generation knows, and one whose type only generation 2 knows.
+/// Converts files of 1.2 with an object of an unknown type. The type name `bool` would get a meaning in generation 2, so
+/// this conversion is rejected. The canonical form of 1.2 keeps any name.
 #[test]
 fn an_unknown_type_stays_what_it_is_and_gets_no_meaning() {
     let folder = Folder::new();
@@ -476,7 +478,7 @@ fn standard_output_gets_the_whole_file_or_nothing() {
     for (options, wanted) in [
         (&["-"][..], "standard output has no suffix: choose a format with --format"),
         (&["-", "--to=2", "--shard-size=1GB"], "--shard-size writes several files"),
-        (&["x.npz", "--format=zt"], "--format is another format than the suffix of OUT"),
+        (&["x.npz", "--format=zt"], "--format names another format than the suffix of OUT"),
     ] {
         let complaint = failed(zten([&["convert", input], options].concat()), 2);
         assert!(complaint.contains(wanted), "{complaint}");

@@ -1,4 +1,4 @@
-//! `zten check` on every file of the corpus.
+//! Tests that `zten check` gives each file of the corpus the verdict that the index of the corpus lists.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `zten diff`
+//! Tests that `zten diff` finds, folds and measures the differences of two files.
 
 mod attributes;
 mod copies;
@@ -83,7 +83,7 @@ fn each_kind_of_change() {
     ];
     let mut data = vec![1; 576 + 2 - 64];
     let old = file("diff-old.zt", &old, &data);
-    // A byte of the tensors `bytes` and `all`.
+    // One byte changes in the tensor `bytes`, and one in the tensor `all`.
     data[384 - 64] = 0;
     data[577 - 64] = 2;
     data.resize(640 - 64, 0);
@@ -296,7 +296,7 @@ fn differences_are_measured() {
                 "count": 3, "changed": 2, "not_finite": 0, "new_nan": 0, "max": 2.0, "mean": 1.0,
                 "relative": 2.0 / 60.0_f64.exp2(),
             }),
-            // The values of both pairs are equal as doubles.
+            // As doubles, the old and the new elements are equal, so the norm of the difference is 0 and the cosine is 1.
             [0.0, 1.0],
         ),
         (

@@ -1,4 +1,4 @@
-//! `zten explain`
+//! Tests that `zten explain` explains every rule.
 
 use zten::rules::rows;
 use zten_report::page::page_of;

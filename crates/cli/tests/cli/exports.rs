@@ -71,7 +71,7 @@ fn types_of_2_are_kept() {
     assert_eq!(printed, "[[0.5, 1.0],\n [1.5, 2.0],\n [3.0, 4.0]]\n");
     succeeded_text(convert(&path("2.zt"), &path("y.safetensors"), &[]));
     assert_eq!(fs::read(path("y.safetensors")).unwrap(), file);
-    // Through 1.2, these types are unknown names.
+    // 1.2 has no such types, so a file of 1.2 has them as unknown type names over u8.
     succeeded_text(convert(&path("x.safetensors"), &path("1.zt"), &[]));
     let listed = succeeded_text(zten(["ls", path("1.zt").to_str().unwrap()]));
     assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");
@@ -142,7 +142,7 @@ fn existing_files_stay_unless_force_is_given() {
     }
     succeeded_text(convert(&other_format("stored.npz"), &out, &["--force"]));
     assert!(fs::read(&out).unwrap().starts_with(b"PK"));
-    // The same holds for a file that is rejected or that the other format cannot represent.
+    // Even with `--force`, an existing output stays if the input is rejected, or if the other format cannot represent it.
     let sparse = corpus_folder().join("accept/1.2.3/coo_zstd_crc.zt");
     for (from, status) in
         [(sparse, 2), (corpus_folder().join("reject/blob-alignment--v12-72.zt"), 1)]

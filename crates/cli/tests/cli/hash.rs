@@ -1,4 +1,4 @@
-//! `zten hash`
+//! Tests of the digests that `zten hash` prints, and of lists that `zten hash --check` compares.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn one_file_by_hand() {
-    // Two floats at byte 64.
+    // The only tensor has two floats, which take the bytes 64 to 71 of the file.
     let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
     let sum = hex(&bytes[64..72]);
     let text = succeeded_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
@@ -158,14 +158,14 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
         let path = format!("v2/accept/unsupported-{file}.zt");
         rejected(&path, "--content", &format!("unsupported-{what}"));
     }
-    rejected("v2/accept/tied.zt", "--content", "the part has no digest");
+    rejected("v2/accept/tied.zt", "--content", "a component has no digest");
     rejected("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
-    let weak = "the digest of the part is weaker, or of an unknown algorithm in ";
+    let weak = "the digest of a component is weaker, or of an unknown algorithm in ";
     rejected("v2/2.1/walk.zt", "--content=sha256", weak);
     let advice =
         "\n  `zten convert --to 2 --digest sha256` writes a file that has a content digest.\n";
     rejected("v2/2.1/walk.zt", "--content=sha256", advice);
-    // The advice in the message works.
+    // Converts the file as the message advises. The new file has a content digest.
     let strong = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hash-strong.zt");
     let strong = strong.to_str().unwrap();
     let walk = corpus_folder().join("v2/2.1/walk.zt");

@@ -1,4 +1,4 @@
-//! `zten ls`
+//! Tests of the lists, trees and JSON documents that `zten ls` prints.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -142,8 +142,8 @@ fn headers_are_kept() {
             succeeded(run(&to("make", &made), [&old, &new]));
             succeeded(run(&to("apply", &result), [&old, &made]));
             assert_eq!(fs::read(&result).unwrap(), fs::read(&new).unwrap());
-            // The output is the base itself. The base differs in a tensor that the patch changes, or in a tensor that it does not
-            // change.
+            // A base with another byte is rejected, whether the byte is in a tensor that the patch changes or in another
+            // one. The output of the last call stays.
             for byte in [9, 149_000] {
                 let other = file("other.safetensors", &|data| data[byte] ^= 2);
                 failed(run(&to("apply", &result), [&other, &made]), 1);
@@ -177,7 +177,7 @@ fn chains_replace_their_base() {
         let out = ["apply", "-q", "-o", current.to_str().unwrap()];
         assert_eq!(succeeded_text(patch(&out, &paths)), "");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());
-        // The same patches are applied a second time.
+        // The patches do not fit their own result, so they cannot be applied a second time.
         let why = failed(patch(&out, &paths), 1);
         assert!(why.contains("patch-base"), "{why}");
         assert_eq!(fs::read(&current).unwrap(), fs::read(&steps[end]).unwrap());

@@ -56,7 +56,7 @@ mod built_in {
         let content = file(DENSE);
         let server = Server::of(content.clone());
         let there = succeeded_json(zten(["ls", "--json", &server.url(), "--require-sandbox"]));
-        // The last bytes contain the whole file.
+        // The command requests the last 64 KiB first. They contain the whole file, so one request is enough.
         assert_eq!((server.asked().len(), server.sent()), (1, content.len() as u64));
         let path = corpus_folder().join(DENSE);
         let here = succeeded_json(zten(["ls", "--json", path.to_str().unwrap()]));

@@ -138,7 +138,7 @@ fn bools_are_validated_by_every_command() {
         assert!(why.contains(&wanted), "{command}: {why}");
     }
     assert!(!Path::new(out).exists());
-    // The file has no other fault.
+    // The bool is the only fault: another tensor is printed, and the headers are valid.
     assert_eq!(succeeded_text(run("cat", &path, &["a"])), "[7]\n");
     assert!(succeeded_text(run("check", &path, &["--manifest-only"])).contains("valid headers"));
 }

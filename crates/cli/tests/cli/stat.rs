@@ -1,4 +1,4 @@
-//! `zten stat`
+//! Tests that `zten stat` computes the statistics of the elements that `zten cat` prints.
 
 use std::fs;
 

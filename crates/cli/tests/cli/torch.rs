@@ -257,6 +257,21 @@ fn policies_know_their_format() {
     assert!(why.contains("torch-global cannot be tolerated"), "{why}");
 }
 
+/// A policy accepts the classes that it names, also in a checkpoint in which values of these classes are left out.
+#[test]
+fn a_policy_allows_classes_whose_values_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy.toml");
+    for (name, verdict) in [("os.system", "tolerated"), ("os.popen", "invalid")] {
+        fs::write(&path, format!("allow-globals = ['{name}']")).unwrap();
+        let options = ["--json", "--policy", path.to_str().unwrap()];
+        let output = run("check", &data("reject/torch-global--stacked.pt"), &options);
+        let document = &json_lines(&output.stdout)[0];
+        assert_eq!(document["verdict"], verdict, "{document}");
+        assert!(document["notes"].to_string().contains("torch-left-out"), "{document}");
+    }
+}
+
 #[test]
 fn findings_are_reported_as_json_and_sarif() {
     let files = [data(EVIL), data("reject/torch-opcode--inst.pt"), module()];

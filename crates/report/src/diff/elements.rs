@@ -43,8 +43,8 @@ pub struct Measure {
 
 impl Measure {
     /// Adds `other`, the measure of another tensor, so that the result describes both tensors. Counts are added. Of each other number,
-    /// the one that means the larger difference is kept: the larger maximum, mean or norm, and the smaller cosine. A number that one of
-    /// the measures lacks becomes `None`.
+    /// the one that means the larger difference is kept: the larger maximum, mean or norm, and the smaller cosine. The norm, the cosine
+    /// and the count beyond the tolerance become `None` if one of the measures lacks them.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in [
             (&mut self.count, other.count),
@@ -259,7 +259,7 @@ impl<'a> Elements<'a> {
     }
 
     /// Creates a reader of the numeric values of `tensor`: the elements of a dense tensor, or the dequantized values of a quantized one.
-    /// Returns `None` for sparse tensors, and for elements that are not numbers.
+    /// Returns `None` for tensors of other layouts, such as sparse ones, and for elements that are not numbers.
     pub(super) fn of_tensor(tensor: &Tensor<'a>) -> Result<Option<Self>, Error> {
         if tensor.is_quantized() {
             return Ok(Some(Self {

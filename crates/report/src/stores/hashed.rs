@@ -1,4 +1,4 @@
-//! A source whose bytes are hashed as they are read.
+//! A source of bytes that computes the digest of a blob while the blob is checked, so that the blob is read only once.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,12 @@ use zten::{Error, ReadAt};
 
 use super::BlobDigest;
 
-/// The number of bytes that are read at once when bytes that the check skipped are hashed.
+/// The number of bytes that are read at a time when bytes are hashed that no caller has read.
 const CHUNK: usize = 256 << 10;
 
-/// A source of bytes that hashes the bytes which are read in the order of the file, so that a check of the file from its start to
-/// its end reads each byte once. [`finish`](Self::finish) reads and hashes the bytes that the check has not read.
+/// A source of the bytes of a file that also computes their digest. Bytes that the caller reads in the order of the file are hashed as
+/// they are read, so that a check of the file from its start to its end reads each byte once. [`finish`](Self::finish) reads and hashes
+/// all other bytes.
 #[derive(Debug)]
 pub struct Hashed<S> {
     source: S,
@@ -28,14 +29,14 @@ struct HashState {
     hasher: Hasher,
     /// The number of bytes, from the start of the file, that have been hashed.
     position: u64,
-    /// Whether the bytes that a read skips are read and hashed at once. True as soon as the rest of the file is read in its order.
+    /// Whether bytes that the caller skips are read and hashed at the next read. True after a call of [`Hashed::in_order`].
     is_in_order: bool,
 }
 
 #[derive(Debug)]
 enum Hasher {
     Sha256(Sha256),
-    /// The hasher of git's SHA-1, and that of the SHA-1 of the content alone, which some mirrors of the hub give.
+    /// The hasher of git's SHA-1, and the hasher of the SHA-1 of the content alone, by which some mirrors of the hub name files.
     Sha1(Sha1, Sha1),
 }
 
@@ -64,13 +65,13 @@ impl<S: ReadAt> Hashed<S> {
         Self { source, length, expected, state: Mutex::new(state) }
     }
 
-    /// Returns the digest that the name of the file says.
+    /// Returns the digest that the name of the file states.
     pub fn expected(&self) -> &BlobDigest {
         &self.expected
     }
 
-    /// Announces that the rest of the file is read in its order. From now on, bytes that are skipped are read and hashed at once,
-    /// because nobody will read them later.
+    /// Announces that the caller will read the rest of the file in its order. From now on, bytes that the caller skips are read and
+    /// hashed at the next read, because the caller will not read them later.
     pub fn in_order(&self) {
         self.lock().is_in_order = true;
     }
@@ -98,8 +99,8 @@ impl<S: ReadAt> Hashed<S> {
         Ok(())
     }
 
-    /// Returns whether the content begins as what git hashes of a file: `blob`, a space, and the length. The SHA-1 of such content alone
-    /// is git's SHA-1 of the file, so the content would pass for the file.
+    /// Returns whether the content begins with `blob` and a space, as the bytes do that git hashes for a file. The plain SHA-1 of these
+    /// bytes equals git's SHA-1 of the file, so content with this beginning could pass for another file.
     fn is_git_object(&self) -> Result<bool, Error> {
         const START: [u8; 5] = *b"blob ";
         let mut start = [0; START.len()];
@@ -110,8 +111,9 @@ impl<S: ReadAt> Hashed<S> {
         Ok(start == START)
     }
 
-    /// Reads the bytes that have not been read, and returns the digest of the whole file, by the algorithm of the expected digest. Of
-    /// the two kinds of SHA-1, this is the kind that has the expected value, or else git's.
+    /// Reads the bytes that have not been hashed, and returns the digest of the whole file, by the algorithm of the expected digest. If
+    /// that is SHA-1, returns the SHA-1 of the content alone if it is the expected digest and the content does not begin with `blob` and
+    /// a space, and otherwise git's SHA-1.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -163,7 +165,7 @@ impl<S: ReadAt> ReadAt for Hashed<S> {
 mod tests {
     use super::*;
 
-    /// The bytes of a file, and how many of them were read.
+    /// The bytes of a file, and the number of bytes that were read, in which a byte counts each time that it is read.
     struct Counted(Vec<u8>, Mutex<u64>);
 
     impl ReadAt for Counted {

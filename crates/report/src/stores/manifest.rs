@@ -12,10 +12,11 @@ use super::{LENGTH, MANIFEST_FORM, MISSING, finding};
 use crate::digests::{Sha256, hex, parse_sha256};
 use crate::size::human;
 
-/// The largest length of a manifest in bytes. A model whose tensors are blobs of their own has about 200 bytes for each.
+/// The largest length in bytes of a manifest that is read. The manifest of a model whose tensors are single blobs has about 200 bytes for
+/// each tensor.
 pub const MANIFEST: u64 = 4 << 20;
 
-/// The number of blobs that a finding names, at most.
+/// The largest number of missing blobs that a finding names.
 const NAMED: usize = 8;
 
 /// The entry of a blob in the manifest of an Ollama model: its digest, and its size in bytes.
@@ -25,8 +26,8 @@ struct Layer {
     size: u64,
 }
 
-/// The fields of a manifest that are used. Serde rejects a field that occurs twice, because readers disagree on which of the two
-/// counts.
+/// The fields of the JSON of a manifest that are used. Serde rejects a field that occurs twice, which is wanted: programs disagree on
+/// which of two equal fields counts.
 #[derive(Debug, Deserialize)]
 struct Fields {
     config: Option<Layer>,
@@ -35,15 +36,16 @@ struct Fields {
     layers: Option<Vec<Layer>>,
 }
 
-/// The blobs that the manifest of an Ollama model lists: for each its digest and its size in bytes, each blob once.
+/// The blobs that the manifest of an Ollama model lists: the digest and the size in bytes of each. A pair of the same digest and size is
+/// kept once.
 #[derive(Debug)]
 pub struct Manifest(Vec<(Sha256, u64)>);
 
 impl Manifest {
-    /// Parses a manifest.
+    /// Parses `text`, the JSON of a manifest of Ollama.
     ///
     /// # Errors
-    /// The finding that `text` is not a manifest.
+    /// The finding that `text` is not such JSON, or that the digest of a blob is not a SHA-256.
     pub fn parse(text: &[u8]) -> Result<Self, Box<Finding>> {
         let bad = |sentence: String| Box::new(finding(&MANIFEST_FORM, sentence));
         let fields: Fields = serde_json::from_slice(text).map_err(|error| {
@@ -74,7 +76,7 @@ impl Manifest {
         Ok(Self(blobs))
     }
 
-    /// Returns the number of blobs in words, for messages.
+    /// Returns a phrase about the manifest with the number of its blobs, for messages: "a manifest of Ollama, which lists 2 blobs".
     pub fn summary(&self) -> String {
         format!(
             "a manifest of Ollama, which lists {}",
@@ -83,8 +85,9 @@ impl Manifest {
     }
 }
 
-/// Looks for the blobs of `manifest`. `length` returns the length of a blob in the store, and `None` if the store does not have it.
-/// Returns the finding that blobs are missing, or else that the size of a blob differs.
+/// Compares the blobs that `manifest` lists with those in the store. `length` returns the length in bytes of a blob in the store, or
+/// `None` if the store does not have the blob. Returns the finding that blobs are missing, or, if none are, the finding about the first
+/// blob whose length differs from the manifest. Returns `None` if all blobs agree.
 ///
 /// # Errors
 /// An error of `length`.

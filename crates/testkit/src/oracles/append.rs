@@ -12,10 +12,11 @@ use zten::{
 
 use super::{DECODED, DECODED_TOTAL, limits, options, tolerant};
 
-/// The numbers of files that were appended to, and of additions that were rejected.
+/// The numbers of files that were appended to, and of additions that were rejected, to show that a test reaches all
+/// cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// The number of files that were finished.
+    /// The number of files that were appended to with the usual limits of the oracles.
     pub files: usize,
     /// The number of files that were written with one limit at the smallest value that suffices, or near it.
     pub edges: usize,
@@ -59,12 +60,12 @@ const ADDITIONS: [(Checksum, Addition); 7] = [
     }),
 ];
 
-/// Creates attributes, one of which is a value of `arrays` nested arrays.
+/// Creates attributes with a key whose value is `arrays` nested arrays.
 fn deep(arrays: usize) -> Encoded {
     Encoded::from_cbor([&b"\xa2\x61a"[..], &vec![0x81; arrays], b"\x07\x61b\x61c"].concat())
 }
 
-/// The limits, each with the range in which its smallest sufficient value is searched for.
+/// The names of the limits, each with the range of values in which the smallest sufficient value is searched for.
 const LIMITS: [(&str, u64, u64); 7] = [
     ("manifest", 0, 1 << 30),
     ("depth", 6, 64),
@@ -75,7 +76,8 @@ const LIMITS: [(&str, u64, u64); 7] = [
     ("decoded-total", 0, DECODED_TOTAL),
 ];
 
-/// The bytes by which the writer may count a manifest too long, because it checks the limit before the length is known.
+/// The number of bytes by which the writer may overestimate the length of a manifest, because it checks the limit
+/// before the length is known.
 const SLACK: u64 = 4096;
 
 /// The limits that apply when content is read, and not when a file is opened.
@@ -118,7 +120,8 @@ struct Case<'d> {
 }
 
 impl Case<'_> {
-    /// Returns whether nothing can be appended to the file, because it is a file of 0.1 or a data shard.
+    /// Returns whether nothing can be appended to the file, because it is a file of 0.1 or a data shard. Checks that
+    /// appending is then rejected.
     fn is_closed(&self) -> bool {
         let old = self.options.from_bytes(self.old);
         let misuse = Err(Misuse::Append.into());
@@ -129,7 +132,7 @@ impl Case<'_> {
         is_closed
     }
 
-    /// Appends to the file, opened with `options`.
+    /// Appends the chosen object to the file, which is opened with `options`, and returns the new file.
     fn write(&self, options: &OpenOptions, settings: &WriteOptions) -> Result<Vec<u8>, Error> {
         let archive = options.from_bytes(self.old)?;
         let start = usize::try_from(archive.manifest().appends_at()).expect("a file in memory");
@@ -139,7 +142,8 @@ impl Case<'_> {
         writer.finish()
     }
 
-    /// Appends to the file, and then again with one limit at its smallest sufficient value.
+    /// Appends to the file and checks the result, and then appends again with `limit` at its smallest sufficient
+    /// value.
     fn run(&self, limit: (&str, u64, u64), sum: &mut Appended) {
         let new = match self.write(&self.options, &self.settings) {
             Ok(new) => new,
@@ -187,11 +191,11 @@ impl Case<'_> {
                 Err(error) => {
                     sum.rejected += 1;
                     assert!(is_limit(&error), "{name} {value:?}: {error}");
-                    // The writer may count more than the file has in the end, if it must check a limit before the number is
-                    // known.
+                    // The writer may count more bytes than the finished file has, if it must check a limit before
+                    // their number is known.
                     let counted =
                         name == "manifest" || (name == "decoded-total" && self.is_unsaid());
-                    // A file that exceeds the limits of the options cannot be appended to with them.
+                    // If the old file exceeds the limits, it does not open, and nothing can be said about appending.
                     let far = options.from_bytes(self.old).is_ok()
                         && value >= Some(if counted { edge + SLACK } else { edge });
                     assert!(!far || (counted && name != "manifest"), "{name} {value:?}: {error}");
@@ -200,7 +204,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether the manifest omits the decoded length of a component.
+    /// Returns whether the manifest omits the decoded length of at least one component.
     fn is_unsaid(&self) -> bool {
         let archive = self.options.from_bytes(self.old).expect("it has been opened");
         let mut components = archive.tensors().flat_map(|object| object.components());
@@ -225,7 +229,7 @@ fn is_limit(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Limit(_))
 }
 
-/// Validates all of a file. Unsupported features are no error.
+/// Validates the header and all content of a file. Unsupported features are no error.
 fn valid(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());
@@ -241,7 +245,8 @@ fn unused(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     names.into_iter().find(|name| manifest.get(name).is_none()).expect("there are fewer objects")
 }
 
-/// Checks that everything in the file `old` is in the file `new`.
+/// Checks that `new`, which was made by appending to the file `old`, has all blobs, objects and fields of `old`, and
+/// at most one object more.
 fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
     let new = options.from_bytes(new);
     let new = new.unwrap_or_else(|error| panic!("appended to, and rejected: {error}"));
@@ -265,7 +270,8 @@ fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
     }
 }
 
-/// Returns everything that the manifest says about an object, and the fields of its components.
+/// Returns the fields of an object and of its components, as the manifest has them: pairs of a key and the encoded
+/// value.
 fn said(object: &Tensor<'_>) -> Vec<(String, Vec<u8>)> {
     let fields = |fields: Option<zten::attributes::Attributes<'_>>| {
         let fields = fields.into_iter().flatten();

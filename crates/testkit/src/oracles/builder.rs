@@ -53,7 +53,7 @@ const RULES: Rules = Rules {
 };
 const NO_BOOLS: Rules = Rules { bool_value: None, ..RULES };
 
-/// The formats, which differ in how their blobs may overlap.
+/// The formats that a generated file may have, each with the rule for overlapping blobs that it was created with.
 static FORMATS: [(FileFormat, Blobs); 4] = [
     (FileFormat::new("front", Blobs::Disjoint, RULES), Blobs::Disjoint),
     (FileFormat::new("front", Blobs::Identical, RULES), Blobs::Identical),
@@ -64,7 +64,7 @@ static FORMATS: [(FileFormat, Blobs); 4] = [
 /// A file, and the calls with which the parser of a format describes the file, rightly or wrongly.
 #[derive(Clone, Debug)]
 pub struct Calls {
-    /// The index of its format in `FORMATS`.
+    /// The index of the file's format in `FORMATS`.
     format: usize,
     options: OpenOptions,
     header: Range<u64>,
@@ -75,7 +75,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Creates the calls that `bytes` stand for. Any bytes stand for some calls.
+    /// Creates the calls that are decoded from `bytes`. All bytes are valid input.
     ///
     /// # Panics
     /// Never: if the bytes run out, zeros follow.
@@ -84,7 +84,7 @@ impl Calls {
     }
 }
 
-/// One call of the builder.
+/// One call of a method of the builder.
 #[derive(Clone, Debug)]
 enum Step {
     Attributes(Vec<u8>),
@@ -97,7 +97,7 @@ struct BuiltObject {
     shape: Vec<u64>,
     layout: Layout,
     layout_name: Option<String>,
-    /// The attributes as CBOR.
+    /// The attributes of the object as CBOR.
     attributes: Option<Vec<u8>>,
     components: Vec<Component>,
     source_offset: u32,
@@ -167,24 +167,25 @@ impl BuiltObject {
     }
 }
 
-/// The numbers of builders by the step that they reached.
+/// How many objects and headers reached each step, to show that a test reaches all cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
-    /// The number of objects in archives.
+    /// The number of objects in archives that opened.
     pub opened: usize,
     /// The number of objects that were validated with their content.
     pub valid: usize,
-    /// The number of headers that were rejected because of one object.
+    /// The number of headers that the builder rejected when an object was pushed.
     pub rejected: usize,
-    /// The number of headers that were rejected because of all objects together.
+    /// The number of headers that the builder rejected at the end, because of all objects together.
     pub ended: usize,
-    /// The number of archives that were written as files of 1.2.
+    /// The number of archives that could be copied to a 1.2 file.
     pub copied: usize,
 }
 
-/// Makes the `calls`, valid or not, and continues after errors. If the result opens, it must have exactly what was pushed,
-/// and reading it from memory and from a source must stay within the file. After an error nothing may open. Memory must
-/// follow the number of pushed bytes.
+/// Makes the calls of a builder, valid or not, and continues after errors. If the result opens as an archive, it must
+/// have exactly the objects that were pushed, and reading it from memory and from a source must stay within the file.
+/// After an error, no archive may open. The heap must stay within a bound that is proportional to the number of
+/// pushed bytes.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -243,8 +244,8 @@ impl Calls {
             .collect()
     }
 
-    /// Makes all calls of the builder. Returns the first error, and the result at the end, which must be the same error if
-    /// there was one.
+    /// Makes all calls of the builder. Returns the first error, and the result of finishing, which must be the same
+    /// error if there was one.
     fn parse(
         &self,
         components: &[Vec<RawComponent<'_>>],
@@ -284,7 +285,8 @@ impl Calls {
         (failed, builder.finish())
     }
 
-    /// Checks that a header was rejected for a reason that is true of the calls.
+    /// Checks that the `error` with which a header was rejected is true of these calls. `failed` is the error of the
+    /// first call that failed.
     fn rejected(&self, failed: Option<&Error>, error: &Error) {
         assert_ne!(error.kind(), ErrorKind::OutOfMemory);
         assert!(failed.is_none_or(|failed| failed == error), "{error} after {failed:?}");
@@ -304,8 +306,8 @@ impl Calls {
         self.check_name_and_offset(error);
     }
 
-    /// Checks that an error about an object has the name and offset that were pushed with this object. The error of a wrong
-    /// call has neither name nor offset.
+    /// Checks that an error about an object has the name and offset with which this object was pushed. An error of
+    /// misuse has neither name nor offset.
     fn check_name_and_offset(&self, error: &Error) {
         let ordinal = error.location().object().expect("an object") as usize;
         let object = self.objects().nth(ordinal).expect("an object that was pushed");
@@ -325,7 +327,7 @@ impl Calls {
         self.objects().map(|object| &*object.name).collect()
     }
 
-    /// Returns an iterator over the pairs of blobs that share a byte.
+    /// Returns the pairs of pushed components whose blobs share a byte.
     fn sharing(&self) -> impl Iterator<Item = (&Component, &Component)> {
         let components = self.objects().flat_map(|object| &object.components);
         let filled = components.filter(|component| component.stored_length > 0);
@@ -342,7 +344,7 @@ impl Calls {
         self.sharing().next().is_some()
     }
 
-    /// Returns whether blobs overlap in a way that the format does not allow.
+    /// Returns whether any two pushed blobs overlap in a way that the format does not allow.
     fn overlaps(&self) -> bool {
         let identical = |(one, other): &(&Component, &Component)| {
             (one.offset, one.stored_length) == (other.offset, other.stored_length)
@@ -354,7 +356,7 @@ impl Calls {
         }
     }
 
-    /// Checks that an archive holds what was pushed.
+    /// Checks that an archive has exactly the objects that were pushed.
     fn compare(&self, archive: &super::InMemory<'_>) {
         let (names, objects) = (self.names(), self.objects());
         assert_eq!(archive.len(), objects.clone().count());
@@ -384,7 +386,8 @@ impl Calls {
     }
 }
 
-/// Checks that the attributes `read` are the map `pushed`, and that strings in it which are keys are not chunked.
+/// Checks that the attributes `read` are the entries of the CBOR map `pushed`, in their order, and that each key is
+/// stored in one piece.
 fn same_attributes(read: Attributes<'_>, pushed: Option<&Vec<u8>>) {
     let Some(pushed) = pushed else {
         assert_eq!(read.count(), 0, "attributes that were not pushed");
@@ -427,7 +430,8 @@ impl BuiltObject {
 }
 
 impl Component {
-    /// Returns whether the elements are stored in another order than row-major.
+    /// Returns whether the elements of the component, whose tensor has the shape `shape`, are stored in another order
+    /// than row-major.
     fn is_strided(&self, shape: &[u64]) -> bool {
         let Some(strides) = &self.strides else { return self.column_major && shape.len() > 1 };
         let in_rows = |at: usize| shape[at + 1..].iter().copied().fold(1, u64::saturating_mul);
@@ -461,8 +465,8 @@ impl Component {
     }
 }
 
-/// Checks that reading from a source gives the same as reading from memory, and that the source is asked only for bytes of
-/// the file. Returns the number of valid objects.
+/// Checks that `source`, a source of the same file, gives the same as `archive`, which is in memory, and that the
+/// source is asked only for bytes of the file. Returns the number of valid objects.
 pub(crate) fn compare_source(archive: &super::InMemory<'_>, source: &Archive<Strict<'_>>) -> usize {
     let mut valid = 0;
     let mut from_memory = Verifier::new(archive.manifest());
@@ -506,8 +510,8 @@ fn compare_sparse(one: &Tensor<'_>, other: &Tensor<'_>) {
     compare(other.coo().map(drop), one.coo().map(drop));
 }
 
-/// Writes an archive as a file of 1.2, if that is possible, and checks that names and shapes are the same. Returns whether
-/// it was possible.
+/// Copies an archive to a 1.2 file, if 1.2 can express the archive, and checks that names and shapes are the same.
+/// Returns whether the archive was copied.
 fn copy(archive: &super::InMemory<'_>) -> bool {
     let settings = WriteOptions::default();
     assert!(Writer::append(Vec::new(), archive.manifest(), &settings).is_err());

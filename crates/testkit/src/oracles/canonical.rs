@@ -58,11 +58,11 @@ pub fn canonical(bytes: &[u8]) -> CanonicalRelation {
     if own.is_ok() { CanonicalRelation::Own } else { CanonicalRelation::Other }
 }
 
-/// The rules that keep accepted files from being written as 1.2: a duplicate key within a value, a field of 0.1 that is
-/// nested too deep for an attribute, and an unknown type on a dtype of 1.1 that becomes a `type`.
+/// The rules because of which an accepted file may have no canonical form: a duplicate key within a value, a field of
+/// 0.1 that is nested too deep for an attribute, and an unknown type on a dtype of 1.1 that becomes a `type` in 1.2.
 const HAS_NO_FORM: [&str; 3] = ["duplicate-key", "limit-depth", "type-storage"];
 
-/// Validates all of a file.
+/// Validates the header and the content of a file.
 fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());
@@ -90,7 +90,7 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// Checks that the canonical file `form` has the content of `file`, object by object.
+/// Checks that the canonical file `form` has the same objects and content as `file`.
 fn same_content(file: &[u8], form: &[u8]) {
     let (archive, form) = (options().from_bytes(file), options().from_bytes(form));
     let (archive, form) = (archive.expect("accepted"), form.expect("accepted"));

@@ -1,4 +1,4 @@
-//! The oracle for our CBOR decoder, compared with two others.
+//! The oracle for zten's CBOR decoder, which is compared with the packages `ciborium` and `serde_cbor_2`.
 
 use ciborium::Value as Other;
 use serde_cbor_2::Value as Serde;
@@ -49,7 +49,8 @@ pub fn cbor(item: &[u8]) -> bool {
     true
 }
 
-/// Writes the item in canonical form, and checks that its meaning is the same, unless the item has no canonical form.
+/// Writes `item` in canonical form, and checks that its meaning is still `ours`, unless the item has no canonical
+/// form.
 fn rewritten(item: &[u8], ours: &Meaning) {
     let attributes = Encoded::from_cbor([b"\xa1\x61a", item].concat());
     let mut writer =
@@ -69,7 +70,7 @@ fn rewritten(item: &[u8], ours: &Meaning) {
     assert_eq!(form.sorted(), ours.clone().sorted(), "the form means something else");
 }
 
-/// Returns whether an item is a map with a duplicate key.
+/// Returns whether the item is a map that has the same key twice.
 fn repeats(part: &Meaning) -> bool {
     let Meaning::Map(entries) = part else { return false };
     let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.clone().sorted()).collect();
@@ -77,7 +78,8 @@ fn repeats(part: &Meaning) -> bool {
     keys.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// Returns the meaning that `ciborium` should find: bignums are integers, or have no leading zeros.
+/// Returns the meaning that `ciborium` should find in an item in which zten finds `part`: bignums become integers, or
+/// lose their leading zeros.
 fn as_ciborium(part: Meaning) -> Meaning {
     match part {
         Meaning::Undefined => Meaning::Null,
@@ -102,7 +104,7 @@ fn bignum(tag: u64, bytes: &[u8]) -> Meaning {
     }
 }
 
-/// Returns whether an item is a negative bignum that is too large for `ciborium`.
+/// Returns whether the item is a negative bignum that is too large for `ciborium`.
 fn is_vast(part: &Meaning) -> bool {
     matches!(part, Meaning::Tag(3, inner) if matches!(**inner, Meaning::Bytes(_)))
 }
@@ -125,7 +127,7 @@ fn of_ciborium(value: Other) -> Meaning {
     }
 }
 
-/// Returns the meaning that `serde_cbor_2` should find: tags are dropped.
+/// Returns the meaning that `serde_cbor_2` should find in an item in which zten finds `part`: tags are dropped.
 fn as_serde(part: Meaning) -> Meaning {
     match part {
         Meaning::Undefined => Meaning::Null,

@@ -1,4 +1,5 @@
-//! The oracle for components: their bytes are borrowed, streamed and decoded, and their elements are read as every type.
+//! The oracle for reading components: their bytes are borrowed, streamed and decoded, and their elements are read as
+//! every type.
 
 use core::fmt::Debug;
 use std::io::{self, Read as _};
@@ -15,7 +16,7 @@ use super::{DECODED, DECODED_TOTAL, FEW, InMemory, heap};
 /// The name of a test format that has no rule for bools, so any byte is one.
 pub(crate) const ANY_BOOLS: &str = "front-any-bools";
 
-/// The number of bytes that may still be decoded.
+/// The number of bytes that the oracle may still decode for the current file.
 pub(crate) struct Work(u64);
 
 impl Default for Work {
@@ -34,7 +35,8 @@ impl Work {
     }
 }
 
-/// Reads one component in all ways. The other component is the same one, from a source that does not lend its bytes.
+/// Reads `component` in all ways, and checks that they agree. `other` is the same component of an archive whose
+/// source does not lend its bytes.
 pub(crate) fn read(
     [component, other]: [&Component<'_>; 2],
     archive: &InMemory<'_>,
@@ -131,7 +133,7 @@ pub(crate) fn read(
     }
 }
 
-/// Reads a component as [`io::Read`], into small and large buffers in turn.
+/// Reads a component through [`io::Read`], into small and large buffers in turn.
 fn in_buffers(component: &Component<'_>) -> Result<Vec<u8>, Error> {
     let (mut reader, mut all) = (component.reader()?, Vec::new());
     let mut room = vec![0; 100_000];
@@ -148,13 +150,14 @@ fn in_buffers(component: &Component<'_>) -> Result<Vec<u8>, Error> {
     Ok(all)
 }
 
-/// Returns the error of the library inside an I/O error.
+/// Returns the error of zten that is inside an I/O error.
 fn own(error: io::Error) -> Error {
     let held = error.into_inner().expect("an error of the library");
     *held.downcast().expect("an error of the library")
 }
 
-/// Checks that the elements of a dense tensor are the same in whatever way they are read.
+/// Checks that all ways of reading the elements of a dense tensor give the same elements. `decoded` is the view of
+/// its decoded content.
 fn every_way(tensor: &Tensor<'_>, decoded: &View<'_>) {
     macro_rules! all {
         ($($element:ty),+) => { $(one_way::<$element>(tensor, decoded);)+ };
@@ -162,7 +165,8 @@ fn every_way(tensor: &Tensor<'_>, decoded: &View<'_>) {
     every_element!(all);
 }
 
-/// Reads the elements as `T`, if they have this type, and checks that reading all at once and one by one give the same.
+/// Reads the elements as `T`, if they have this type, and checks that reading them all at once and one by one gives
+/// the same.
 fn one_way<T: Element + Debug>(tensor: &Tensor<'_>, decoded: &View<'_>) {
     let expected: Vec<T> = match decoded.elements() {
         Ok(elements) => elements.collect(),
@@ -194,12 +198,13 @@ fn one_way<T: Element + Debug>(tensor: &Tensor<'_>, decoded: &View<'_>) {
     assert!(borrowed.map_or(true, is_same), "other elements to borrow");
 }
 
-/// The largest heap that reading any component takes. `BLOCKS` is what decoding takes in addition, besides windows: tables
-/// and two blocks.
+/// The largest number of bytes on the heap that reading a raw component takes.
 const CHUNKS: u64 = 64 << 10;
+/// The number of bytes that decoding a compressed component takes in addition to the windows: tables and two blocks.
 const BLOCKS: u64 = (32 << 10) + 2 * (128 << 10);
 
-/// Streams a component, checks that the heap stays within the promised bound, and returns the number of bytes.
+/// Streams a component, checks that the heap stays within the documented bound, and returns the number of decoded
+/// bytes.
 fn streamed(component: &Component<'_>) -> Result<u64, Error> {
     let (peak, read) = heap::peak(|| {
         let mut content = component.reader()?;
@@ -237,7 +242,7 @@ fn streamed(component: &Component<'_>) -> Result<u64, Error> {
     read
 }
 
-/// Reads the elements of a view as every type.
+/// Checks the elements of a view with every type, as [`elements`] does. `any_bools` says that bools may be any byte.
 fn every_type(view: &View<'_>, any_bools: bool) {
     macro_rules! all {
         ($($element:ty),+) => { $(elements::<$element>(view, any_bools);)+ };
@@ -245,8 +250,8 @@ fn every_type(view: &View<'_>, any_bools: bool) {
     every_element!(all);
 }
 
-/// Checks that the elements can be read as `T` exactly if they have this type, and that all ways of reading give the same
-/// elements.
+/// Checks that the elements of a view can be read as `T` exactly if they have this type and are valid, and that all
+/// ways of reading give the same elements. `any_bools` says that bools may be any byte.
 fn elements<T: Element + Debug>(view: &View<'_>, any_bools: bool) {
     let meant = T::LOGICAL.is_none() || T::LOGICAL == view.logical_type();
     let typed = T::DTYPE == view.storage_type() && meant;

@@ -1,4 +1,4 @@
-//! Groups of tensors that follow a convention of quantization.
+//! The oracle for groups of tensors that follow a convention of quantization, such as weights with separate scales.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use zten_corpus::other::safetensors;
 
 use super::{heap, options};
 
-/// A tensor for the safetensors file that the fuzz target generates.
+/// A tensor of the safetensors file that the oracle generates.
 struct GeneratedTensor {
     name: String,
     dtype: &'static str,
@@ -29,7 +29,7 @@ impl GeneratedTensor {
         Self { content: Some(content), ..self }
     }
 
-    /// The number of bytes of the tensor.
+    /// Returns the size of the tensor's data in bytes.
     fn length(&self) -> u64 {
         let width = match self.dtype {
             "I64" => 8,
@@ -41,7 +41,7 @@ impl GeneratedTensor {
     }
 }
 
-/// Makes the tensors of a group with a few rows and columns, as the convention number `choice` says.
+/// Generates the tensors of a group with a few rows and columns. `choice` selects the convention.
 fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<GeneratedTensor>> {
     let (r, g) = (u.int_in_range(0..=40)?, u.int_in_range(0..=3)?);
     let bits = *u.choose(&[1, 2, 3, 4, 5, 6, 7, 8])?;
@@ -133,7 +133,7 @@ fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<GeneratedTensor>> {
     Ok(parts)
 }
 
-/// Makes a safetensors file of `parts`, with arbitrary bytes where a part has no content.
+/// Returns a safetensors file of the tensors `parts`. A tensor without content gets bytes from `u`.
 fn file(u: &mut Unstructured<'_>, parts: &[GeneratedTensor]) -> Result<Vec<u8>> {
     let (mut header, mut data) = (String::from("{"), Vec::new());
     for part in parts {
@@ -154,7 +154,7 @@ fn file(u: &mut Unstructured<'_>, parts: &[GeneratedTensor]) -> Result<Vec<u8>> 
     Ok(safetensors::file(&header, &data))
 }
 
-/// A source in memory that does not lend its bytes.
+/// A source of bytes in memory that does not lend them.
 struct Positions<'b>(&'b [u8]);
 
 impl ReadAt for Positions<'_> {
@@ -163,9 +163,9 @@ impl ReadAt for Positions<'_> {
     }
 }
 
-/// Generates a file with a group of tensors, and reads its values. Their number must be that of the shape, they must be the
-/// same from memory and from a source, as a whole and in parts, and memory must be within a few times the length of the file. Returns
-/// whether a group was found.
+/// Generates a safetensors file with a group of tensors, and dequantizes the values of the group. There must be as
+/// many values as the shape says; they must be the same from memory and from a source, and as a whole and in parts;
+/// and memory must be within a few times the length of the file. Returns whether a group was found.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -201,7 +201,8 @@ pub fn conventions(input: &[u8]) -> bool {
     has_group
 }
 
-/// Computes parts at the beginning, in the middle and at the end of `tensor`.
+/// Dequantizes ranges at the beginning, in the middle and at the end of `tensor`, and checks that they are the same
+/// ranges of `values`, which are the values of the whole tensor.
 fn parts_are_those_of_the_whole(tensor: &zten::Tensor<'_>, values: &[f32]) {
     let all = values.len();
     for (start, end) in [(0, all.min(1)), (all / 3, all / 2), (all - all.min(5), all)] {
@@ -213,7 +214,8 @@ fn parts_are_those_of_the_whole(tensor: &zten::Tensor<'_>, values: &[f32]) {
     }
 }
 
-/// Checks `archive`, and copies it with composite objects, from which the same tensors are restored.
+/// Validates `archive`, copies it to a file with composite objects, and checks that the original tensors can be
+/// restored from the copy.
 fn check_and_copy<S: ReadAt>(archive: &Archive<S>) {
     let report = check(archive, &mut ());
     let notes = report.notes().iter();

@@ -1,4 +1,4 @@
-//! Damage to files at the places that matter: the tokens of the manifest, and the footer.
+//! Damage that oracles do to zTensor files at sensitive places: the tokens of the manifest, and the footer.
 
 use core::ops::Range;
 
@@ -6,7 +6,8 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::{Archive, Generation};
 use zten_corpus::v2::footer;
 
-/// One change to a file. Positions count tokens or bytes, and wrap at the end.
+/// One change to a file. Positions are numbers of tokens or bytes, modulo the number of tokens or bytes that there
+/// are.
 #[derive(Clone, Debug)]
 pub(crate) enum Damage {
     Flip {
@@ -29,7 +30,7 @@ pub(crate) enum Damage {
         token: u16,
         count: u8,
     },
-    /// Two tokens are exchanged; or only numbers, such as lengths, offsets and dimensions.
+    /// Exchanges two tokens; if `numbers`, two tokens that are numbers, such as lengths, offsets and dimensions.
     Swap {
         one: u16,
         other: u16,
@@ -39,7 +40,7 @@ pub(crate) enum Damage {
         token: u16,
         value: u64,
     },
-    /// A number is added to the size of the manifest in the footer.
+    /// Adds a number to the size of the manifest that the footer gives.
     Footer {
         more: u64,
     },
@@ -49,7 +50,7 @@ pub(crate) enum Damage {
     },
 }
 
-/// Numbers at which behavior changes.
+/// Numbers at which the behavior of a reader changes, such as the largest number of a CBOR head.
 const EDGES: [u64; 14] = [
     0,
     1,
@@ -89,7 +90,8 @@ impl<'a> Arbitrary<'a> for Damage {
     }
 }
 
-/// A file that is being damaged. The manifest lies before the footer.
+/// The parts of a zTensor file to which damage is done: the manifest, and the bytes before it. The footer is computed
+/// when the damaged file is made.
 pub(crate) struct Broken {
     is_v2: bool,
     data: Vec<u8>,
@@ -109,7 +111,8 @@ impl Broken {
         }
     }
 
-    /// Returns the file. Its footer fits the manifest, unless the footer itself was damaged.
+    /// Returns the damaged file, with a footer that fits the manifest, except for a size that was changed by
+    /// [`Damage::Footer`].
     pub(crate) fn file(&self) -> Vec<u8> {
         let size = (self.manifest.len() as u64).wrapping_add(self.more);
         if self.is_v2 {
@@ -181,7 +184,8 @@ impl Broken {
     }
 }
 
-/// Returns the range of `count` tokens from the token `at` on.
+/// Returns the byte range of `count` successive tokens, the first of which is number `at` modulo the number of
+/// tokens.
 fn run(tokens: &[Range<usize>], at: u16, count: u8) -> Range<usize> {
     let at = usize::from(at) % tokens.len().max(1);
     let mut own = tokens.iter().skip(at).take(count.into());
@@ -189,8 +193,8 @@ fn run(tokens: &[Range<usize>], at: u16, count: u8) -> Range<usize> {
     start..own.next_back().map_or(start, |token| token.end)
 }
 
-/// Splits a manifest into tokens: numbers, strings, simple values, and the heads of arrays, maps and tags. If the manifest
-/// is not CBOR, its rest is one token.
+/// Splits a manifest into tokens, and returns their byte ranges: numbers, strings, simple values, and the heads of
+/// arrays, maps and tags. Any bytes can be split, whether they are valid CBOR or not.
 fn tokens(manifest: &[u8]) -> Vec<Range<usize>> {
     let (mut tokens, mut start) = (Vec::new(), 0);
     while let Some(initial) = manifest.get(start) {

@@ -1,4 +1,4 @@
-//! The oracle for lists of digests.
+//! The oracle for lists of digests, which zten writes about archives and compares.
 
 use zten_report::digests::{Difference, DigestLine, Digests, HEADER};
 

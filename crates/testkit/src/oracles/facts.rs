@@ -1,4 +1,4 @@
-//! Everything that a file says and holds, in a form that can be compared.
+//! Everything that a file declares and contains, in a form in which two files can be compared.
 
 use core::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use zten::{Component, Error, ErrorKind, Manifest, Tensor};
 
 use super::DECODED_TOTAL;
 
-/// Returns everything that a manifest says, as text.
+/// Returns everything that a manifest declares, as text.
 ///
 /// # Panics
 /// Never: writing to a string does not fail.
@@ -36,10 +36,10 @@ fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::R
     Ok(())
 }
 
-/// The content of one component, or the error of reading it; `None` if the source failed.
+/// The content of one component, or the error of reading it; `None` if the source of the bytes failed.
 pub(crate) type ComponentContent = Option<Result<Vec<u8>, Error>>;
 
-/// Reads the components of `tensors`, as long as the work stays small.
+/// Reads all components of `tensors`, until the oracle's limit of decoded bytes is reached.
 pub(crate) fn held<'t>(tensors: impl Iterator<Item = Tensor<'t>>) -> Vec<ComponentContent> {
     let mut left = DECODED_TOTAL;
     let mut read = |component: Component<'_>| {

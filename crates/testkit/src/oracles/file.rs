@@ -1,4 +1,4 @@
-//! Files made around the input of an oracle.
+//! Creates files around the input of an oracle.
 
 use zten_corpus::cbor::raw;
 use zten_corpus::file::File;

@@ -1,4 +1,4 @@
-//! The oracle for files of other formats.
+//! The oracle for files of other formats than zTensor, such as safetensors, GGUF and PyTorch.
 
 mod made;
 
@@ -22,19 +22,20 @@ use crate::heap_bound;
 /// The largest size of the header of a NumPy array in bytes.
 const NPY_HEADER: u64 = 12 + 0xffff;
 
-/// A file and its sibling files, each with its name.
+/// A generated file and its sibling files, with their names.
 struct Files {
     path: &'static str,
     file: Vec<u8>,
     siblings: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// Opens a file of `format` and reads all of it. Memory must follow its length, all ways of opening it must have the same
-/// result, and the data of tensors must lie within the file. The number of steps to parse a pickle must be bounded by its
-/// length. Returns whether the file is valid.
+/// Opens a file of `format` and reads all of it. The heap must stay within a bound that follows the length of the
+/// file, all ways of opening it must have the same result, and the data of tensors must lie within the file. The
+/// number of steps to parse a pickle must be bounded by its length. Returns whether the file is valid.
 ///
-/// The last byte of `input` says what the other bytes are. If it is even, they are the file; for an index, they are the
-/// index up to the first zero byte, and then its sibling `a.safetensors`. If it is odd, files are generated from them.
+/// The last byte of `input` says what the bytes before it are. If it is even, they are the file; for an index, they
+/// are the index up to the first zero byte, and then its sibling `a.safetensors`. If it is odd, files are generated
+/// from them.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -57,14 +58,14 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
     names.contains(&true)
 }
 
-/// Checks that the number of steps to parse `pickle` is at most proportional to its length.
+/// Checks that the number of steps to parse `pickle` is at most proportional to its length plus 1 KiB.
 fn validate_steps(pickle: &[u8]) {
     let bytes = u64::try_from(pickle.len()).unwrap() + 1024;
     let steps = zten::formats::torch_steps(pickle);
     assert!(steps <= zten::formats::TORCH_STEPS * bytes, "{steps} steps for {bytes} bytes");
 }
 
-/// Takes the input as a file, or for an index as two files.
+/// Returns `input` as a file, or for an index as the index and one sibling file, separated by the first zero byte.
 fn unchanged(format: Format, input: &[u8]) -> Files {
     let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
     let mut half = || halves.next().unwrap_or_default();
@@ -74,10 +75,10 @@ fn unchanged(format: Format, input: &[u8]) -> Files {
     Files { path: path(format), file: input.to_vec(), siblings: Vec::new() }
 }
 
-/// The name of an index.
+/// The name under which an index is opened.
 const INDEX: &str = "x.index.json";
 
-/// Returns the name of a file without siblings.
+/// Returns the name under which a file of `format` is opened.
 fn path(format: Format) -> &'static str {
     match format {
         Format::Safetensors => "x.safetensors",
@@ -98,7 +99,7 @@ fn read_named(bytes: &[u8], path: &'static str) -> bool {
     }
 }
 
-/// A source in memory that does not lend its bytes.
+/// A source of bytes in memory that does not lend them.
 struct Positions<'b>(&'b [u8]);
 
 impl ReadAt for Positions<'_> {
@@ -108,8 +109,8 @@ impl ReadAt for Positions<'_> {
     }
 }
 
-/// Opens a file from memory and from a source, and checks that both have the same result. Returns whether the file is
-/// valid.
+/// Opens `bytes` from a source and from memory, reads all tensors, and checks that both have the same result. `path`
+/// is the name of the file, and `format` its format if it is known. Returns whether the file is valid.
 fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     let length = length(bytes);
     let (peak, opened) =
@@ -124,7 +125,8 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
             let each = if bytes.windows(10).any(is_deflated) { 24 * 64 } else { 24 };
             (length + NPY_HEADER).saturating_mul(each)
         }
-        // It is not known how many bytes of the file are headers, and one of them may be deflated.
+        // The bound assumes that all bytes of the file are headers, because the oracle does not know where headers
+        // end, and adds the largest header that a member may hold if it is deflated.
         _ => length + NPY_HEADER,
     };
     let most = heap_bound(header);
@@ -167,8 +169,8 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     }
 }
 
-/// Checks that every tensor is found by its name, and can be read by views, into memory and from a source, unless its data
-/// breaks a rule.
+/// Checks that every tensor of `archive`, which is in memory, is found by its name and can be read by views, into
+/// memory and from the source of `opened`, unless its data breaks a rule.
 fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
     assert_eq!(archive.generation(), None);
     assert_eq!(archive.format(), opened.format());
@@ -228,7 +230,8 @@ fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
             }
         }
     }
-    // Damage outside of tensors, and what tensors of a group say about each other, is found only when the whole file is verified.
+    // Damage outside of tensors, and contradictions between the tensors of a group, are found only when the whole
+    // file is verified.
     let is_of_the_whole = verified.is_err_and(|error| match error.rule().unwrap_or_default() {
         "zip-crc" | "limit-decoded" => archive.format() == "PyTorch",
         id => ["quant-index", "quant-state"].contains(&id),
@@ -236,17 +239,19 @@ fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
     assert!(is_valid == is_verified || is_valid && is_of_the_whole);
 }
 
-/// Returns whether a deflated member of a zip archive begins with these ten bytes.
+/// Returns whether `start`, ten bytes of a zip archive, are the beginning of the local header of a deflated member.
 fn is_deflated(start: &[u8]) -> bool {
     start.starts_with(b"PK\x03\x04") && start.ends_with(&[8, 0])
 }
 
-/// Returns the number of bytes that an `object` of these blocks must have.
+/// Returns the number of bytes that the data of the quantized tensor `object` must have. `block` says how many
+/// elements a block has, and how many bytes.
 fn data_length(block: &Block, object: &Tensor<'_>) -> u64 {
     object.element_count().expect("a number of elements") / block.elements * block.bytes
 }
 
-/// Reads the parts of a sparse tensor in memory and at positions, and returns whether its indices are valid.
+/// Reads the components of a sparse tensor from memory (`object`) and from a source (`again`), and checks that they
+/// are equal. Returns whether its indices are valid.
 fn read_sparse(object: &Tensor<'_>, again: &Tensor<'_>) -> bool {
     for (part, part_again) in object.components().zip(again.components()) {
         assert_eq!((part.role(), part.extent()), (part_again.role(), part_again.extent()));
@@ -262,19 +267,19 @@ fn read_sparse(object: &Tensor<'_>, again: &Tensor<'_>) -> bool {
     }
 }
 
-/// Reads all of a dense tensor, and the first part of a sparse one.
+/// Reads the first component of a tensor, which is all of a dense tensor.
 fn read(tensor: &Tensor<'_>) -> Result<Vec<u8>, Error> {
     let data = tensor.components().next().expect("the data of a tensor");
     data.read().map(|decoded| decoded.to_vec())
 }
 
-/// Returns the bytes of a tensor in the file.
+/// Returns the stored bytes of the dense tensor `object`.
 fn data<'a>(archive: &'a InMemory<'_>, object: &Tensor<'_>) -> &'a [u8] {
     let range = object.component("data").expect("the data of a tensor").extent().range();
     &archive.bytes()[place(range.start)..place(range.end)]
 }
 
-/// Checks that the crate `safetensors` finds the same tensors in the file.
+/// Checks that the crate `safetensors` finds the same tensors and metadata in the file.
 fn as_the_crate_does(archive: &InMemory<'_>) {
     let other = SafeTensors::deserialize(archive.bytes()).expect("a file that is valid here");
     assert_eq!(other.len(), archive.len());
@@ -293,7 +298,8 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
     assert!(metadata.is_empty(), "{metadata:?}");
 }
 
-/// Checks that an error is about the file of `length` bytes, and that its message shows no hidden character.
+/// Checks that `error` has a rule and a position within the file of `length` bytes, and that its message shows no
+/// hidden character.
 fn rejected(error: &Error, length: u64) {
     assert!(error.is_rejection(), "{error}");
     let finding = Finding::from_error(error);
@@ -312,7 +318,8 @@ impl<'f> Find for &'f Files {
 }
 
 impl Files {
-    /// Opens the file without I/O.
+    /// Opens the file and its siblings with [`Opening`](zten::open::Opening), which does no I/O: the oracle supplies
+    /// the ranges and files that are requested.
     fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, Error> {
         let sibling = |name: &str| self.siblings.iter().find(|part| part.0 == name);
         let mut opening = Opening::new(self.path, length(&self.file), &options());
@@ -343,7 +350,8 @@ impl Files {
         panic!("it is not open after 64 steps")
     }
 
-    /// Checks that opening without I/O has the same result as `opened`.
+    /// Checks that opening the file without I/O has the same result as `opened`, the result of opening it from a
+    /// source.
     fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, Error>) {
         match (opened, self.open_in_steps()) {
             (Ok(archive), Ok(header)) => {
@@ -377,7 +385,8 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).expect("a length")
 }
 
-/// Opens a file with its siblings, and checks that its tensors are its own and those of the files that it names.
+/// Opens a file with its siblings, and checks that the archive has the tensors of the file and of the siblings that
+/// it names. Returns whether the file is valid.
 fn read_several(files: &Files) -> bool {
     let sources: Vec<_> =
         files.siblings.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
@@ -429,7 +438,8 @@ fn read_several(files: &Files) -> bool {
     }
     assert_eq!(archive.len(), tensors);
     let all_ok = alone.values().all(|part| part.verify().is_ok());
-    // Headers do not show errors in the content of this file, but they show which of its tensors are unread.
+    // Opening reads only headers. They do not show errors in the content of this file, but they show which of its
+    // tensors are unread.
     let mut own = archive
         .tensors()
         .filter(|tensor| tensor.components().all(|component| component.shard().is_none()));

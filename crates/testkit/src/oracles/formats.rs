@@ -1,4 +1,4 @@
-//! The oracle for views of each layout: borrowed, decoded, and iterated.
+//! The oracle for typed views of tensors of each layout, which are borrowed, decoded and iterated.
 
 use core::fmt::Debug;
 
@@ -13,8 +13,8 @@ use zten::{
 use super::components::{Work, same};
 use super::{FEW, slices};
 
-/// Reads an object as each layout, at most one of which it can have. The other object is the same one, from a source that
-/// does not lend its bytes.
+/// Reads `object` as each layout; all but its own must be errors. `other` is the same object of an archive whose
+/// source does not lend its bytes.
 pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Work) {
     let dense = object.dense();
     assert_eq!(dense.is_ok(), object.layout() == Layout::Dense);
@@ -28,8 +28,8 @@ pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Wo
     }
 }
 
-/// Reads objects of the profiles of 2, and values that share bytes, and checks that they are complete and not larger than
-/// the file.
+/// Reads an object by the profiles of generation 2, and values of a sparse tensor as 4-bit values, and checks that
+/// what is read is complete and not larger than the file.
 fn profiles(object: &Tensor<'_>, file: &[u8]) {
     if let Ok(group) = object.quant_group() {
         assert!([2, 4, 8].contains(&group.bits));
@@ -46,7 +46,8 @@ fn profiles(object: &Tensor<'_>, file: &[u8]) {
     }
 }
 
-/// Reads an object that was found to be valid, and checks that borrowing and decoding both succeed.
+/// Checks that the sparse object `object`, which was found to be valid, can be read both borrowed and decoded.
+/// `other` is the same object of an archive whose source does not lend its bytes. Other layouts are not checked.
 pub(crate) fn valid(object: &Tensor<'_>, other: &Tensor<'_>) {
     if object.layout() == Layout::SparseCsr {
         object.csr().expect("indices that were found to be valid");
@@ -58,7 +59,8 @@ pub(crate) fn valid(object: &Tensor<'_>, other: &Tensor<'_>) {
     }
 }
 
-/// Returns the value of `read`. If `object` has another layout than `layout`, `read` must be an error.
+/// Returns the value of `read`, which is the result of reading `object` as `layout`. If the object has another
+/// layout, checks that the result is an error, and returns `None`.
 fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> Option<T> {
     let misuse = ErrorKind::Misuse(Misuse::Layout);
     let is_other = read.as_ref().is_err_and(|error| {
@@ -68,7 +70,8 @@ fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> 
     read.ok()
 }
 
-/// Checks that a borrowed sparse object is equal to the same object from a source that does not lend its bytes.
+/// Checks that `object`, a sparse object that is borrowed from memory, is equal to `other`, the same object of an
+/// archive whose source does not lend its bytes.
 fn sparse(object: &Tensor<'_>, other: &Tensor<'_>) {
     let bound = of_layout(object, Layout::SparseCsr, object.csr());
     let decoded = of_layout(object, Layout::SparseCsr, other.csr());
@@ -107,7 +110,7 @@ macro_rules! typed {
     };
 }
 
-/// Iterates over a matrix of any type.
+/// Iterates over the entries of a CSR matrix, whatever the type of its values.
 fn rows(csr: &Csr<'_>) {
     let (rows, nnz) = (csr.rows(), csr.nnz());
     assert_eq!(csr.indptr().len() as u64, rows + 1);
@@ -123,7 +126,8 @@ fn rows(csr: &Csr<'_>) {
     typed!(matrix, csr);
 }
 
-/// Iterates over a matrix by entries and by rows, and converts it to a dense matrix.
+/// Iterates over a CSR matrix with values of the type `T` by entries and by rows, converts it to a dense matrix, and
+/// checks that the results agree.
 fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     let (entries, by_row) = (csr.entries::<T>(), csr.by_row::<T>());
     assert_eq!(entries.is_ok(), by_row.is_ok());
@@ -146,7 +150,7 @@ fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     assert!(csr.to_dense(&mut vec![T::ZERO; length + 1]).is_err());
 }
 
-/// Iterates over a tensor of coordinates of any type.
+/// Iterates over the entries of a COO tensor, whatever the type of its values.
 fn coordinates(coo: &Coo<'_>) {
     let (rank, nnz) = (coo.shape().len(), coo.nnz());
     assert_eq!(coo.coords().len(), rank * nnz);
@@ -163,7 +167,8 @@ fn coordinates(coo: &Coo<'_>) {
     typed!(tensor, coo);
 }
 
-/// Iterates over a tensor by entries, and converts it to a dense tensor.
+/// Iterates over the entries of a COO tensor with values of the type `T`, converts it to a dense tensor, and checks
+/// that the results agree.
 fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
     let Ok(entries) = coo.entries::<T>() else { return };
     assert_eq!(entries.len(), coo.nnz());
@@ -181,7 +186,7 @@ fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
     assert!(kept.is_none_or(|kept| dense.iter().any(|value| same(*value, kept))));
 }
 
-/// Returns `product` if a buffer of this number of elements is small.
+/// Returns `product`, a number of elements, if a buffer for them is small enough to be allocated in a test.
 fn small(product: Option<u64>) -> Option<usize> {
     usize::try_from(product?).ok().filter(|length| *length <= 4 * FEW)
 }
@@ -199,7 +204,7 @@ fn quantized(object: &Tensor<'_>, other: &Tensor<'_>) {
     assert!(readable || (bound.is_none() && decoded.is_none()));
 }
 
-/// Returns the codes and the weights of a small matrix.
+/// Returns the codes and the dequantized weights of a quantized matrix, if the matrix is small.
 fn weights(matrix: &Quantized<'_>) -> Option<(Vec<u8>, Vec<f32>)> {
     let length = small(matrix.inputs().checked_mul(matrix.outputs()))?;
     let (mut codes, mut weights) = (vec![0; length], vec![0.0; length]);

@@ -1,5 +1,5 @@
-//! The oracle that generates files of generation 2 by a grammar, without the writer of the library: v2 §2 to §8. A fuzzer
-//! alone would never find the hash of a manifest, or keys in order.
+//! The oracle that generates files of generation 2 by the grammar of the specification (v2 §2 to §8), without the
+//! writer of the library. A fuzzer alone would never find the hash of a manifest, or keys in order.
 
 mod objects;
 mod values;
@@ -20,19 +20,19 @@ use super::{open, options, steps};
 
 /// The largest number of objects of a file.
 const OBJECTS: u8 = 4;
-/// The largest number of changes to a file.
+/// The largest number of changes that are made to a file one after another.
 const DAMAGES: u8 = 4;
-/// The alignment of blobs.
+/// The alignment of blobs in bytes.
 const BLOCK: usize = 4096;
 
-/// The numbers of objects and of damaged files.
+/// How many objects were generated, and how many damaged files were opened, to show that a test reaches all cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grown {
-    /// The number of objects in the file.
+    /// The number of objects in the generated file.
     pub objects: usize,
-    /// The number of damaged files.
+    /// The number of damaged copies of the file, each with one change more than the one before.
     pub damaged: usize,
-    /// The number of damaged files that open.
+    /// The number of damaged copies that still open.
     pub opened: usize,
 }
 
@@ -59,7 +59,8 @@ pub fn grammar(bytes: &[u8]) -> Grown {
     grown
 }
 
-/// Checks that the file has the generated objects, and is valid except for features that were made unsupported.
+/// Checks that the file has `objects` objects, and is valid except for the unsupported features that were generated
+/// on purpose.
 fn valid(file: &[u8], objects: usize) {
     let archive = options().from_bytes(file).unwrap_or_else(|error| panic!("rejected: {error}"));
     assert_eq!(archive.len(), objects);
@@ -71,7 +72,7 @@ fn valid(file: &[u8], objects: usize) {
     }
 }
 
-/// Generates a file, and returns the number of its objects, too.
+/// Generates a file. Returns its bytes and the number of its objects.
 fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
     let mut data = Vec::new();
     let (mut objects, mut names) = (Vec::new(), Vec::new());
@@ -117,17 +118,18 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
     Ok((file.bytes(), count))
 }
 
-/// The places to which blobs are written.
+/// Where the blob of a component can be placed: in the file, on the last blob, or in the shard.
 struct Placing<'d> {
     /// The bytes of all blobs so far.
     data: &'d mut Vec<u8>,
-    /// The last blob, which another component may share.
+    /// The offset and the bytes of the last blob, which another component with the same bytes may share.
     shared: &'d mut Option<(u64, Vec<u8>)>,
     /// The offset of the next blob in the shard, if the file has a shard.
     in_shard: &'d mut Option<u64>,
 }
 
-/// Writes the bytes of a component, and returns the fields of its map.
+/// Places the blob of the component `part`, compressed or not, and returns the CBOR map that describes the component.
+/// `unknown_type` replaces its logical type.
 fn stored(
     u: &mut Unstructured<'_>,
     (part, unknown_type): (&ObjectComponent, Option<&'static str>),
@@ -181,7 +183,7 @@ fn stored(
     Ok(sorted_map(fields))
 }
 
-/// Encodes `content` as frames of one raw block each, and a seek table.
+/// Encodes `content` as zstd frames of one raw block each, followed by a seek table.
 fn compress(u: &mut Unstructured<'_>, content: &[u8]) -> Result<Vec<u8>> {
     let most = content.len().clamp(1, 255);
     let piece = u.int_in_range(1..=most)?.max(content.len() / 16).min(255);

@@ -1,18 +1,20 @@
-//! Measuring the heap that a function uses.
+//! Measures the heap that a function uses.
 
 use std::sync::OnceLock;
 
-/// A function that runs another one, and returns the largest number of bytes on the heap at one time.
+/// A function that runs the function it gets, and returns the largest number of bytes on the heap at one time
+/// meanwhile.
 pub type Meter = fn(&mut dyn FnMut()) -> u64;
 
 static METER: OnceLock<Meter> = OnceLock::new();
 
-/// Sets the function that measures the heap, once for a program. The program owns the allocator, not this package.
+/// Sets the function that measures the heap for all oracles. Only the first call in a process has an effect. The
+/// program passes the function in, because it owns the allocator.
 pub fn measure_heap_by(meter: Meter) {
     METER.get_or_init(|| meter);
 }
 
-/// Runs `run`, and returns the largest number of bytes on the heap at one time.
+/// Runs `run`, and returns the largest number of bytes on the heap at one time meanwhile, and the result of `run`.
 pub(crate) fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
     let meter = METER.get().expect("`measure_heap_by` has been called");
     let (mut run, mut result) = (Some(run), None);

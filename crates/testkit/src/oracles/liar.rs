@@ -1,23 +1,23 @@
-//! A source of bytes that sometimes lies.
+//! A source of bytes that answers some requests with false bytes or errors, to test that readers do not trust it.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use zten::{Error, ReadAt};
 
-/// The way in which a source lies in answer to a request.
+/// The way in which a source lies in answer to a request, which asks it either to lend bytes or to fill a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// Returns other bytes.
+    /// Returns bytes of another file, so that each byte is wrong.
     Other,
-    /// Lends fewer bytes than requested; or does not fill the last byte of a buffer.
+    /// Lends one byte fewer than requested; or fills the buffer except for its last byte, and reports success.
     Fewer,
-    /// Lends more bytes than requested; or does not fill a buffer at all.
+    /// Lends one byte more than requested, all of them wrong; or leaves the buffer as it was, and reports success.
     More,
-    /// Lends no bytes; or does not fill a buffer at all.
+    /// Lends no bytes, as a source that cannot lend; or leaves the buffer as it was, and reports success.
     None,
-    /// Lends an empty slice; or does not fill a buffer at all.
+    /// Lends an empty slice; or leaves the buffer as it was, and reports success.
     Empty,
-    /// Fails to fill a buffer; or lends no bytes.
+    /// Lends no bytes, as a source that cannot lend; or fills the buffer with wrong bytes, and reports an error.
     Error,
 }
 
@@ -30,10 +30,11 @@ impl Lie {
 /// The requests that a source answers with a lie, and whether it lends bytes at all.
 #[derive(Clone, Copy, Debug)]
 pub enum Plan<'p> {
-    /// One lie: the way, the number of the request that gets it, from 0, and whether the source lends bytes.
+    /// One lie: the way in which the source lies, the number of the request that gets the lie, counted from 0, and
+    /// whether the source lends bytes.
     Once(Lie, usize, bool),
-    /// A lie or none for each request, as these bytes say, over and over. The lowest bit of the first byte says whether the
-    /// source lends bytes.
+    /// A lie or a true answer for each request, decoded from one byte each; after the last byte the first follows
+    /// again. The lowest bit of the first byte says whether the source lends bytes.
     Often(&'p [u8]),
 }
 
@@ -57,17 +58,18 @@ impl Plan<'_> {
     }
 }
 
-/// A source of the bytes of a file that lies by a plan.
+/// A source of the bytes of a file that lies as a plan says.
 pub(crate) struct Liar<'d> {
     file: &'d [u8],
-    /// The other bytes: the file with each byte changed, and one more byte.
+    /// The bytes that [`Lie::Other`] returns: the file with each byte changed, and one byte more.
     other: &'d [u8],
     plan: Plan<'d>,
     times: AtomicUsize,
 }
 
 impl<'d> Liar<'d> {
-    /// Returns other bytes for `file`. Each byte that is a valid bool becomes another valid bool.
+    /// Returns the bytes that a source of `file` returns when it lies: the lowest bit of each byte is changed, so
+    /// that a valid bool becomes the other bool, and one byte is appended.
     pub(crate) fn other(file: &[u8]) -> Vec<u8> {
         file.iter().map(|byte| byte ^ 1).chain([1]).collect()
     }
@@ -76,7 +78,7 @@ impl<'d> Liar<'d> {
         Self { file, other, plan, times: AtomicUsize::new(0) }
     }
 
-    /// Returns the number of requests so far.
+    /// Returns the number of requests that the source has answered so far.
     pub(crate) fn times(&self) -> usize {
         self.times.load(Ordering::Relaxed)
     }
@@ -86,7 +88,7 @@ impl<'d> Liar<'d> {
     }
 }
 
-/// Returns `length` bytes at `offset`, if the file has them.
+/// Returns `length` of `bytes` from `offset` on, or `None` if there are not so many.
 fn part(bytes: &[u8], offset: u64, length: usize) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..)?.get(..length)
 }
@@ -100,7 +102,7 @@ impl ReadAt for Liar<'_> {
             Some(Lie::Fewer) => (self.file, last),
             Some(Lie::More | Lie::None | Lie::Empty) => (self.file, 0),
             Some(Lie::Error) => {
-                // A caller that uses a buffer which was not filled finds these bytes in it.
+                // If a caller uses the buffer in spite of the error, these bytes show up in its result.
                 buffer.fill(0xa5);
                 return Err(Error::reading());
             }

@@ -14,22 +14,23 @@ use super::shard_lies::shard_lies;
 use super::steps::opened;
 use super::{DECODED, DECODED_TOTAL, FEW, InMemory, options, tolerant};
 
-/// The numbers of readings from sources that lie.
+/// The numbers of readings from sources that lie, by how they ended. A reading is one attempt to read, validate or
+/// copy a component or file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lied {
-    /// The largest number of requests of one reading.
+    /// The largest number of requests that one reading made to its source.
     pub times: usize,
-    /// The number of readings that reached the end.
+    /// The number of readings that ended without an error.
     pub ended: usize,
-    /// The number of finished readings whose digest was verified.
+    /// The number of readings that ended without an error and were reported as verified by a digest.
     pub verified: usize,
     /// The number of readings that ended with an error.
     pub rejected: usize,
 }
 
-/// Reads a file, if `bytes` are one, from a source that lies by `plan`: each component, all objects, a copy, and the same
-/// content in a shard. Content that is reported as verified must have its digest, and content that is read without an error
-/// must have the declared length.
+/// Reads a zTensor file from a source that lies by `plan`: each component, all objects, a copy, and the same content
+/// in a shard. Content that is reported as verified must have its digest, and content that is read without an error
+/// must have the declared length. If `bytes` are not a valid zTensor file, nothing is read.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -77,7 +78,7 @@ impl Lied {
     }
 }
 
-/// Reads one component chunk by chunk.
+/// Reads one component chunk by chunk from `source`, and checks the result.
 fn streamed(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let mut read = Vec::new();
     let mut run = || {
@@ -104,7 +105,7 @@ fn streamed(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
     lied.note(source, verified);
 }
 
-/// Reads one component into memory.
+/// Reads one component into memory from `source`, and checks the result.
 fn decoded(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let decoded = component.read_from(source).read();
     if let Ok(decoded) = &decoded {
@@ -114,7 +115,8 @@ fn decoded(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
     lied.note(source, decoded.ok().map(|decoded| decoded.verified()));
 }
 
-/// Checks `read`, the bytes that a reading of `component` returned before it ended. `component` is one of the honest file.
+/// Checks `read`, the bytes that a lying source made a reading of `component` return, against the component of the
+/// true file: their length, and if they are reported as verified by a digest, the bytes.
 fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
     let length = read.len() as u64;
     assert!(component.decoded_length().is_none_or(|declared| declared == length), "{length} bytes");
@@ -132,12 +134,12 @@ fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
         }
         assert!(has_digest(&stored, component), "verified, and other bytes: {component:?}");
     } else if let Ok(decoded) = component.read() {
-        // No two contents in this test have the same digest.
+        // No two contents in this test have the same digest, so verified content must be that of the true file.
         assert!(*decoded == *read, "verified, and decoded to something else: {component:?}");
     }
 }
 
-/// Returns whether `stored` has the digest of `component`, as computed by other packages.
+/// Returns whether the digest of `component` is that of `stored`, as other packages than zten compute it.
 fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
     const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
     match component.digest() {
@@ -148,7 +150,8 @@ fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
     }
 }
 
-/// Validates all objects.
+/// Validates all objects of `archive` with bytes from `source`, and checks the bytes of the objects that are reported
+/// as valid.
 fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let mut verifier = Verifier::new(archive.manifest());
     for object in archive.tensors() {
@@ -170,7 +173,8 @@ fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     }
 }
 
-/// Checks that the components of a sparse object that was reported as valid agree with each other, as they were read.
+/// Checks that the components of a sparse object that was reported as valid have sizes that fit each other. `read`
+/// holds the bytes that were read of each component.
 fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
     let count = |role| {
         let (at, component) =
@@ -191,7 +195,8 @@ fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
     }
 }
 
-/// Checks that the rows of a matrix of 2 that was reported as valid ascend, as they were read.
+/// Checks that the column indices of each row of a CSR matrix of generation 2 ascend, if it was reported as valid.
+/// `read` holds the bytes that were read of each component.
 fn rows(object: &Tensor<'_>, read: &[Vec<u8>]) {
     let numbers = |role| {
         let (at, component) =
@@ -213,7 +218,8 @@ fn rows(object: &Tensor<'_>, read: &[Vec<u8>]) {
     }
 }
 
-/// Copies the file. The content of the copy may be wrong, but the copy must be a valid file.
+/// Copies the archive with bytes from `source`. The content of the copy may be wrong, but the copy must be a valid
+/// file.
 fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let copier = Copier::new(archive.manifest());
     let copy = copier.file(archive.manifest(), source, Vec::new(), &WriteOptions::default());
@@ -229,7 +235,8 @@ fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     lied.note(source, copy.ok().map(|_| Verified::NoDigest));
 }
 
-/// Borrows and decodes the content of objects, and checks that the sizes agree, whatever the source returned.
+/// Borrows and decodes the content of an object whose source lies, and checks that sizes agree and indices are in
+/// range, whatever the source returned.
 fn of_layouts(object: &Tensor<'_>) {
     for component in object.components() {
         if let Ok(view) = component.view() {

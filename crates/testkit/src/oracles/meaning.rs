@@ -1,8 +1,8 @@
-//! The meaning of a CBOR item, by which results of different decoders are compared.
+//! The meaning of a CBOR item, by which oracles compare the results of different decoders.
 
 use zten::attributes::{Attributes, Item, Value};
 
-/// A CBOR item without its spelling: RFC 8949 §2.
+/// A CBOR item without the choices of its encoding, such as the length of a number: RFC 8949 §2.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Meaning {
     Integer(i128),
@@ -67,7 +67,7 @@ impl Meaning {
         }
     }
 
-    /// Returns whether `is` returns true for the item or for any item inside it.
+    /// Returns whether `is` returns true for this item or for any item inside it.
     pub(crate) fn any(&self, is: &impl Fn(&Self) -> bool) -> bool {
         is(self)
             || match self {
@@ -80,7 +80,7 @@ impl Meaning {
             }
     }
 
-    /// Returns the meaning with every part changed by `change`, the innermost first.
+    /// Returns the item with every item inside it, and then the item itself, replaced by the result of `change`.
     pub(crate) fn map(self, change: &impl Fn(Self) -> Self) -> Self {
         change(match self {
             Self::Array(items) => {
@@ -98,7 +98,7 @@ impl Meaning {
     }
 }
 
-/// Returns the meanings of attributes by their keys.
+/// Returns each key of `attributes` with the meaning of its value.
 pub(crate) fn all(attributes: Attributes<'_>) -> Vec<(String, Meaning)> {
     let mut all: Vec<_> = attributes
         .map(|(key, item)| (key.to_owned(), Meaning::from_item(&item).sorted()))

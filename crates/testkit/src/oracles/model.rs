@@ -1,4 +1,4 @@
-//! The oracle for models of files, which are written, read back and damaged.
+//! The oracle for writing files: a model of a file is written, read back and damaged.
 
 mod compare;
 mod generate;
@@ -17,14 +17,14 @@ use zten::write::Checksum;
 use super::damage::{Broken, Damage};
 use super::{append, open, steps};
 
-/// A file to write, which may be invalid, and the damage to do to it.
+/// A description of a file to write, which may be invalid, and of the damage to do to it.
 #[derive(Clone, Debug)]
 pub struct Model {
     checksum: Checksum,
     canonical: bool,
-    /// The attributes as CBOR.
+    /// The attributes of the file as CBOR.
     attributes: Option<Vec<u8>>,
-    /// Whether the attributes are set after the objects are written.
+    /// Whether the attributes are passed to the writer after the objects.
     late: bool,
     objects: Vec<ModelObject>,
     damage: Vec<Damage>,
@@ -32,7 +32,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Creates the model that `bytes` stand for. Any bytes stand for a model.
+    /// Creates the model that is decoded from `bytes`. All bytes are valid input.
     ///
     /// # Panics
     /// Never: if the bytes run out, zeros follow.
@@ -46,12 +46,12 @@ struct ModelObject {
     name: String,
     format: String,
     shape: Vec<u64>,
-    /// The attributes as CBOR.
+    /// The attributes of the object as CBOR.
     attributes: Option<Vec<u8>>,
     parts: Vec<ModelComponent>,
-    /// The number of bytes that are written at once.
+    /// The number of bytes that are passed to the writer in one call.
     piece: usize,
-    /// Whether the model has no intended fault.
+    /// Whether the object was generated without a mistake, so that the writer must accept it.
     right: bool,
 }
 
@@ -85,22 +85,24 @@ impl Element {
     }
 }
 
-/// The numbers of objects and of damaged files.
+/// How many objects of a model were written or rejected, and how many damaged copies of the file opened, to show that
+/// a test reaches all cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The number of objects in the file.
+    /// The number of objects in the written file.
     pub written: usize,
-    /// The number of objects that were rejected before any byte of them was written.
+    /// The number of objects that the writer rejected before any byte of them was written.
     pub rejected: usize,
-    /// The number of objects that were rejected while their bytes were written.
+    /// The number of objects that the writer rejected while their bytes were written.
     pub spoiled: usize,
-    /// The number of damaged files.
+    /// The number of damaged copies of the written file that were tested, each with one change more than the one
+    /// before.
     pub damaged: usize,
-    /// The number of damaged files that open.
+    /// The number of damaged copies that still open.
     pub opened: usize,
 }
 
-/// Returns the file of a model, without the objects that the writer rejects.
+/// Writes `model`, and returns the bytes of the file. Objects that the writer rejects are left out.
 pub fn written(model: &Model) -> Vec<u8> {
     let mut chosen: Vec<&ModelObject> = model.objects.iter().collect();
     loop {
@@ -111,16 +113,17 @@ pub fn written(model: &Model) -> Vec<u8> {
     }
 }
 
-/// Writes a model. The reader must return everything that the writer accepted, and rejected objects must leave no trace.
-/// The file must keep the promises of [`append`], and damaged forms of it those of [`open`] and [`steps`].
+/// Writes a model to a file and damages copies of it. The reader must return everything that the writer accepted, and
+/// the file must be the same as if rejected objects had never been passed to the writer. The file must keep the
+/// promises of [`append`], and its damaged copies those of [`open`] and [`steps`].
 ///
 /// # Panics
 /// Panics if a promise does not hold.
 pub fn model(model: &Model) -> Outcome {
     let mut outcome = Outcome::default();
     let mut chosen: Vec<&ModelObject> = model.objects.iter().collect();
-    // An object that is rejected while its bytes are written makes the file unusable, so the file is written again without
-    // it.
+    // An object that is rejected while its bytes are written makes the file unusable, so the file is written again
+    // without this object.
     let written = loop {
         match write::write(model, &chosen) {
             Ok(written) => break written,

@@ -1,4 +1,4 @@
-//! The oracle for opening: the heap that it takes, which options accept the file, and reading everything.
+//! The oracle for opening: the heap that opening takes, which options accept the file, and reading all content.
 
 use std::sync::Mutex;
 
@@ -42,7 +42,7 @@ pub fn open(bytes: &[u8]) -> bool {
 /// The rules that a tolerance turns off.
 const TOLERATED: [&str; 3] = ["index-dtype", "blob-overlap", "quantized-zeros"];
 
-/// Opens a file, and checks that the heap stays within the bound for all files.
+/// Opens a file, and checks that the heap stays within [`heap_bound`].
 fn bounded<'d>(bytes: &'d [u8], options: &OpenOptions) -> Result<InMemory<'d>, Error> {
     let (peak, opened) = heap::peak(|| options.from_bytes(bytes));
     let manifest = match &opened {
@@ -53,7 +53,7 @@ fn bounded<'d>(bytes: &'d [u8], options: &OpenOptions) -> Result<InMemory<'d>, E
     opened
 }
 
-/// Returns the length of the manifest, or 0 if opening the file does not read a manifest.
+/// Returns the length of the manifest in bytes, or 0 if opening the file does not read a manifest.
 fn manifest(bytes: &[u8], options: &OpenOptions) -> u64 {
     let requests = Mutex::new(Vec::new());
     let source = reads(|offset, buffer| {
@@ -104,7 +104,7 @@ fn identical_or_disjoint(archive: &InMemory<'_>) {
     assert!(end + 40 <= archive.bytes().len() as u64, "a blob in the footer");
 }
 
-/// Reads everything that an open file says and holds.
+/// Reads everything that an open file declares and contains.
 fn walk(archive: &InMemory<'_>, options: &OpenOptions) {
     let manifest = archive.manifest();
     let extent = manifest.extent();
@@ -120,13 +120,14 @@ fn walk(archive: &InMemory<'_>, options: &OpenOptions) {
     assert_eq!(count, manifest.len());
     assert_eq!(manifest.is_empty(), count == 0);
     assert!(manifest.tensor_at(u32::try_from(count).expect("a number of tensors")).is_none());
-    // The index is all that an open file has on the heap.
+    // An open file has nothing but its index on the heap.
     assert!(manifest.index_bytes() as u64 <= heap_bound(manifest.as_bytes().len() as u64));
     let source = options.open_source(Strict(archive.bytes()), archive.file_len());
     objects(archive, &source.expect("a file that opens"));
 }
 
-/// Reads all objects of a file of any format, from memory and from a source that does not lend its bytes.
+/// Reads all objects of a file of any format, from memory (`archive`) and from a source that does not lend its bytes
+/// (`source`).
 pub(crate) fn objects<S: ReadAt>(archive: &InMemory<'_>, source: &Archive<S>) {
     let manifest = archive.manifest();
     let mut work = Work::default();
@@ -149,7 +150,7 @@ pub(crate) fn objects<S: ReadAt>(archive: &InMemory<'_>, source: &Archive<S>) {
     }
 }
 
-/// Reads one object.
+/// Reads one object in all ways. `other` is the same object of an archive whose source does not lend its bytes.
 fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &mut Work) {
     let shape = object.shape();
     let zero = shape.contains(&0);
@@ -171,7 +172,7 @@ fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &
     formats::read([object, other], archive.bytes(), work);
 }
 
-/// Checks that validating an object as a whole agrees with reading it component by component.
+/// Checks that validating an object as a whole agrees with reading its components one by one.
 fn validated([object, other]: [&Tensor<'_>; 2], verifier: &mut Verifier) {
     let (mut seen, before) = (0_u64, verifier.decoded());
     let verdict = verifier.object(object, |_, chunk| seen += chunk.len() as u64);

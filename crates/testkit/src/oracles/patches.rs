@@ -1,4 +1,5 @@
-//! Oracles of patches: between two files, written by hand, and of arbitrary bytes.
+//! The oracles for patches between checkpoints: a patch that zten makes between two files, and patches of arbitrary
+//! bytes.
 
 use std::io::Cursor;
 use std::sync::OnceLock;
@@ -15,8 +16,10 @@ use zten_report::sums::{Of, entries, identity, sum};
 use super::heap::peak;
 use super::{InMemory, options};
 
-/// Makes the patch between two files, and applies it. The result has the tensors and attributes of the new file; the patch fits
-/// nothing else. Returns whether there was a patch: both files are valid, and generation 2 can hold what is new.
+/// Makes the patch that turns the file `old` into the file `new`, and applies it. The result must have the tensors
+/// and attributes of `new`, and the patch must not fit `new`, unless both files have the same tensors. Returns
+/// whether the patch was made and applied: both files must be valid, and the formats must be able to express the
+/// tensors of `new`.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -66,7 +69,8 @@ pub fn patch_roundtrip(old: &[u8], new: &[u8]) -> bool {
         all
     };
     let (found, expected) = (sorted(&result), sorted(&new));
-    // Generation 2 writes an attribute in one way only.
+    // Only the keys are compared, because generation 2 stores each value in one encoding, which may not be that of
+    // `new`.
     let keys =
         |all: &[(String, Vec<u8>)]| all.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
     assert_eq!(keys(&found), keys(&expected), "the attributes");
@@ -74,7 +78,8 @@ pub fn patch_roundtrip(old: &[u8], new: &[u8]) -> bool {
     true
 }
 
-/// Returns the identity of the tensors of a valid file, or `None` if the file is not valid, or not all of it can be read.
+/// Returns the digest that identifies the tensors of a valid file, or `None` if the file is not valid, or not all of
+/// it can be read.
 fn tensors(file: &InMemory<'_>) -> Option<[u8; 32]> {
     file.verify().ok()?;
     let mut verifier = Verifier::new(file.manifest());
@@ -87,7 +92,8 @@ fn tensors(file: &InMemory<'_>) -> Option<[u8; 32]> {
     identity(all)
 }
 
-/// Returns the digests of the content of all components, whose indices have one width.
+/// Returns the name of the tensor, the role and the digest of the content of each component. Indices are widened to
+/// one width before they are hashed.
 fn contents(file: &InMemory<'_>) -> Vec<(String, String, Option<[u8; 32]>)> {
     let mut verifier = Verifier::new(file.manifest());
     let mut all = Vec::new();
@@ -101,49 +107,49 @@ fn contents(file: &InMemory<'_>) -> Vec<(String, String, Option<[u8; 32]>)> {
     all
 }
 
-/// A change of a [`HandPatch`].
+/// The change of one component in a [`HandPatch`].
 #[derive(Clone, Debug)]
 pub struct HandChange {
-    /// The name of the tensor.
+    /// The name of the tensor that is changed.
     pub name: String,
-    /// The role of the component.
+    /// The role of the component that is changed.
     pub role: String,
-    /// The type and shape.
+    /// The element type and the shape, as text such as `bf16[70000]`.
     pub kind: String,
-    /// The digest of the base.
+    /// The digest of the component in the base, the file to which the patch is applied.
     pub base: Vec<u8>,
-    /// The digest of the result.
+    /// The digest of the component in the result.
     pub result: Vec<u8>,
-    /// The bytes in each stream.
+    /// The number of bytes that the change takes from each stream of the patch, in the order of the streams.
     pub lengths: Vec<u64>,
 }
 
-/// A patch that is written as `docs/patch.md` says, without the crate that makes patches; right or wrong.
+/// A patch that is written as `docs/patch.md` says, without the crate `zten-patch`. It may be invalid.
 #[derive(Clone, Debug)]
 pub struct HandPatch {
-    /// The generation of the file.
+    /// The generation of zTensor in which the patch file is written.
     pub generation: Generation,
-    /// The version of the format.
+    /// The version of the patch format.
     pub version: u64,
-    /// The identity of the base.
+    /// The digest that identifies the tensors of the base, the file to which the patch is applied.
     pub base: Vec<u8>,
-    /// The identity of the result.
+    /// The digest that identifies the tensors of the result.
     pub result: Vec<u8>,
-    /// The changes.
+    /// The components that the patch changes.
     pub changed: Vec<HandChange>,
-    /// The names of tensors that are removed.
+    /// The names of the tensors that the patch removes.
     pub removed: Vec<String>,
-    /// The old and new names of tensors that are renamed.
+    /// The old and new names of the tensors that the patch renames.
     pub renamed: Vec<[String; 2]>,
-    /// The order of the result.
+    /// The order of the tensors in the result, if the patch gives it.
     pub order: Option<Vec<u64>>,
-    /// The key that the description lacks.
+    /// A required key that the description of the patch lacks, to make it invalid.
     pub without: Option<&'static str>,
-    /// Another key of the description.
+    /// An unknown key that is added to the description of the patch, to make it invalid.
     pub with: Option<&'static str>,
-    /// Another attribute of the file.
+    /// A further attribute that the patch file has beside the description, to make it invalid.
     pub attribute: Option<&'static str>,
-    /// The names and bytes of the tensors of the file.
+    /// The names and bytes of the tensors in the patch file, which hold its streams and new tensors.
     pub tensors: Vec<(String, Vec<u8>)>,
 }
 
@@ -167,10 +173,10 @@ impl Default for HandPatch {
 }
 
 impl HandPatch {
-    /// Returns the file.
+    /// Returns the bytes of the patch file.
     ///
     /// # Panics
-    /// Panics if the writer does not accept a tensor, such as one whose name is there twice.
+    /// Panics if the writer does not accept a tensor, such as one whose name another tensor has.
     pub fn file(&self) -> Vec<u8> {
         let options = WriteOptions::default().generation(self.generation);
         let mut writer = Writer::new(Vec::new(), &options).expect("memory");
@@ -192,7 +198,7 @@ impl HandPatch {
         let keys: Vec<_> = keys.into_iter().filter(is_there).chain(self.with).collect();
         let mut out = Encoder::default();
         out.map(1 + u64::from(self.attribute.is_some()))?;
-        // The one shorter than the other is first.
+        // Keys of canonical CBOR are sorted by length first, and the added key is shorter than `zten.patch`.
         if let Some(key) = self.attribute {
             out.text(key)?;
             out.uint(1)?;
@@ -250,7 +256,7 @@ impl HandChange {
     }
 }
 
-/// The names of the streams, in their order.
+/// The names of the streams of a patch, in the order in which a change gives their lengths.
 const STREAMS: [&str; 18] = [
     "frames",
     "gaps",
@@ -272,11 +278,11 @@ const STREAMS: [&str; 18] = [
     "values.7",
 ];
 
-/// The tensors of the base that arbitrary patches are applied to: name, type, and number of elements.
+/// The tensors of the base to which arbitrary patches are applied: name, type, and number of elements.
 const BASE: [(&str, DType, u64); 3] =
     [("a", DType::BF16, 70_000), ("b", DType::F32, 300), ("c", DType::U8, 5)];
 
-/// Returns the file of the base.
+/// Returns the bytes of the file to which arbitrary patches are applied.
 fn base() -> &'static [u8] {
     static FILE: OnceLock<Vec<u8>> = OnceLock::new();
     FILE.get_or_init(|| {
@@ -293,12 +299,13 @@ fn base() -> &'static [u8] {
     })
 }
 
-/// Bytes of memory that applying a patch takes, at most: a chunk of each stream, a frame, and the decoders.
+/// The largest number of bytes on the heap that applying a patch may take in addition to 64 times the size of the
+/// patch: a chunk of each stream, a frame, and the decoders.
 const APPLYING: u64 = 32 << 20;
 
-/// Applies an arbitrary patch to a base of three tensors. Its error has a rule, and memory does not follow what the patch claims. The
-/// first byte of the input decides whether the rest is the file, or what its streams hold. Returns whether the content of the patch
-/// was read.
+/// Applies an arbitrary patch to a base of three tensors. An error must have a rule, and the heap must not follow the
+/// sizes that the patch claims. If the first byte of `input` is a multiple of 4, the bytes after it are the patch
+/// file, and otherwise the content of its streams. Returns whether the patch was valid enough to be applied.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -334,7 +341,8 @@ pub fn patch_apply(input: &[u8]) -> bool {
     was_read
 }
 
-/// Returns the patch whose streams have these bytes: the first 54 give their lengths for each of the three tensors of the base.
+/// Returns a patch file that changes the three tensors of the base. The first 54 bytes of `input` are the lengths of
+/// the 18 streams for each tensor, and the bytes after them the content of the streams.
 fn streams(input: &[u8]) -> Vec<u8> {
     let (lengths, mut rest) = input.split_at(input.len().min(54));
     let mut lengths = lengths.iter().copied().map(usize::from);

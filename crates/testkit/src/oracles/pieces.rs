@@ -1,15 +1,16 @@
-//! A source that returns bytes in pieces of odd sizes, and may fail.
+//! A source of bytes that lends some ranges and copies others in pieces, and may fail.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use zten::{Error, ReadAt};
 
-/// A source that lends some ranges, copies others in several steps, and fails from some read on.
+/// A source of the bytes of a file that lends some ranges, copies others in several steps, and fails from a given
+/// read on.
 pub(crate) struct Pieces<'d> {
     file: &'d [u8],
     splits: &'d [u8],
     reads: AtomicUsize,
-    /// The number of reads that succeed.
+    /// The number of reads that succeed. All later reads fail.
     valid: usize,
 }
 
@@ -18,7 +19,7 @@ impl<'d> Pieces<'d> {
         Self { file, splits, reads: AtomicUsize::new(0), valid: usize::MAX }
     }
 
-    /// Creates a source whose reads fail after the first `valid`.
+    /// Creates a source whose first `valid` reads succeed, and whose later reads fail.
     pub(crate) fn failing(file: &'d [u8], splits: &'d [u8], valid: usize) -> Self {
         Self { valid, ..Self::new(file, splits) }
     }
@@ -28,7 +29,7 @@ impl<'d> Pieces<'d> {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Returns what happens at read number `read`.
+    /// Returns the size in bytes of the pieces in which read number `read` copies its bytes.
     fn piece(&self, read: usize) -> u8 {
         self.splits.get(read % self.splits.len().max(1)).copied().unwrap_or(3)
     }
@@ -39,7 +40,7 @@ impl ReadAt for Pieces<'_> {
         let read = self.reads.fetch_add(1, Ordering::Relaxed);
         let piece = self.piece(read);
         if read >= self.valid {
-            // A caller that uses a buffer which was not filled finds these bytes in it.
+            // If a caller uses the buffer in spite of the error, these bytes show up in its result.
             buffer.fill(0xa5);
             return Err(Error::reading());
         }
@@ -55,7 +56,8 @@ impl ReadAt for Pieces<'_> {
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         let start = usize::try_from(offset).ok()?;
-        // The same range must always have the same answer.
+        // Whether a range is lent depends only on its offset, because a source must give the same answer to the same
+        // range each time.
         let split = self.splits.get(start / 64 % self.splits.len().max(1)).copied();
         if split.is_none_or(|split| split.is_multiple_of(2)) || self.valid != usize::MAX {
             return None;

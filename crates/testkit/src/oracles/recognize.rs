@@ -1,4 +1,4 @@
-//! The oracle for recognizing files.
+//! The oracle for recognizing the format of a file by its content.
 
 use std::path::Path;
 
@@ -7,14 +7,16 @@ use zten::formats::Recognition;
 use super::heap;
 use super::strict::Strict;
 
-/// The largest number of bytes of heap for each byte of a file. A pickle that pushes another kind of value with each byte
-/// takes the most.
+/// The largest number of bytes of heap for each byte of a file. The most expensive file is a pickle each of whose
+/// bytes pushes another kind of value.
 const EACH: u64 = 64;
-/// The largest number of bytes of heap for any file in addition: windows of the file, and tables for decompression.
+/// The largest number of bytes of heap that recognizing takes for any file in addition to [`EACH`]: windows of the
+/// file, and tables for decompression.
 const MORE: u64 = 512 << 10;
 
-/// Recognizes `file` from several sources, none of which may be asked for bytes outside of the file. Memory must follow its
-/// length, and each name must have one verdict.
+/// Recognizes the format of `file` from a source that lends bytes and from one that does not, and checks that both
+/// find the same. The sources must not be asked for bytes outside of the file, and the heap must stay within a bound
+/// that is proportional to its length.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

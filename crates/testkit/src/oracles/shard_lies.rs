@@ -15,7 +15,7 @@ struct Sharded {
     shard: Vec<u8>,
 }
 
-/// A finder that returns the same source for every shard.
+/// A finder of shards that returns the same source for every shard. The number is the length of the shard.
 struct One<'s, 'd>(&'s Liar<'d>, u64);
 
 impl<'s, 'd> Find for One<'s, 'd> {
@@ -26,7 +26,8 @@ impl<'s, 'd> Find for One<'s, 'd> {
     }
 }
 
-/// Writes the content of a file to a shard, raw and in frames, and reads it from a source that lies by a plan.
+/// Writes the content of an archive to a shard, raw and then in zstd frames, and reads the shard from a source that
+/// lies by `plan`. Checks that only verified bytes are returned.
 pub(crate) fn shard_lies(archive: &InMemory<'_>, plan: Plan<'_>, lied: &mut Lied) {
     for level in [None, Some(Level::default())] {
         if let Some(files) = sharded(archive, level) {
@@ -35,7 +36,8 @@ pub(crate) fn shard_lies(archive: &InMemory<'_>, plan: Plan<'_>, lied: &mut Lied
     }
 }
 
-/// Writes the file to a shard, if that is possible.
+/// Writes the archive as a root file and a shard, compressed with `level` or raw. Returns `None` if this is not
+/// possible.
 fn sharded(archive: &InMemory<'_>, level: Option<Level>) -> Option<Sharded> {
     let settings = WriteOptions::default().generation(Generation::V2).checksum(Checksum::None);
     let mut writer = Writer::new(Vec::new(), &settings).ok()?;
@@ -77,7 +79,7 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });
         for (component, read) in object.components().zip(&read) {
-            // The bytes of an unknown type cannot be read.
+            // The bytes of a component of an unknown type cannot be read, so they are not compared.
             let Some(wanted) = content(&right, &component) else { continue };
             // Chunks may be returned before an error, but only verified ones.
             assert!(wanted.starts_with(read), "other bytes than were verified: {component:?}");
@@ -102,12 +104,12 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
     lied.note(&source, (!has_failed).then_some(Verified::Digest));
 }
 
-/// Reads all of a component.
+/// Reads all of a component from the source `files`. Returns `None` for any error.
 fn content(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
     component.read_from(files).read().ok().map(|decoded| decoded.to_vec())
 }
 
-/// Reads the first index of the first dimension of a component, if it is an array that has one.
+/// Reads the first row of a component, if it is an array that has one. Returns `None` for any error.
 fn row(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
     let tensor = component.tensor().read_from(files);
     tensor.dense().ok()?;

@@ -1,4 +1,4 @@
-//! The oracle for slices of dense arrays: which bytes they have, and reading them.
+//! The oracle for slices of dense arrays: which bytes of the file a slice has, and reading these bytes.
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -10,10 +10,10 @@ use zten::{
 use super::FEW;
 use super::components::same;
 
-/// The largest number of bytes of a slice that is read.
+/// The size in bytes of the largest slice that the oracle reads.
 const MOST: u64 = 64 << 10;
 
-/// Takes several slices of an array.
+/// Takes several slices of a dense array and reads them, and checks the result against the bytes of the file.
 pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
     let shape: Vec<u64> = tensor.shape().to_vec();
     let whole: Vec<Range<u64>> = shape.iter().map(|dimension| 0..*dimension).collect();
@@ -33,7 +33,7 @@ pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
                 assert_eq!(Some(slice.elements()), if none { Some(0) } else { taken });
                 parts.push(slice);
             }
-            // An error that keeps one slice from being read keeps all of them.
+            // An error that is not about the slice, but about the array, must be the same for all slices.
             Err(error) => assert_eq!(first.as_ref().err(), Some(&error)),
         }
     }
@@ -57,10 +57,11 @@ pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
     }
 }
 
-/// Checks that the elements of slices are those at the same ranges of all elements, if they have the type `T`.
+/// Checks that the elements of the slices `parts` are those at the same ranges of the whole array, if they have the
+/// type `T`.
 fn elements<T: Element + Debug>(tensor: &Tensor<'_>, parts: &[Slice<'_>]) {
     let Ok(all) = tensor.to_vec::<T>() else { return };
-    // Slices of elements that share a byte cannot be read.
+    // Slices of packed elements, several of which share a byte, cannot be read as elements.
     let is_packed = tensor.dense().is_ok_and(|data| data.packed_elements().is_some());
     for slice in parts {
         let read = slice.to_vec::<T>();
@@ -82,7 +83,8 @@ fn is_small(slice: &Slice<'_>) -> bool {
     slice.ranges().len() <= FEW as u64 && slice.byte_len() <= MOST
 }
 
-/// Reads the middle of an array from any source, and checks the number of bytes and that none outside is read.
+/// Reads a slice in the middle of an array from its source, if the slice is small, and ignores the result. The source
+/// must panic if bytes outside of the file are requested.
 pub(crate) fn read(tensor: &Tensor<'_>) {
     let middle: Vec<_> = tensor.shape().iter().map(|n| n / 3..*n - n / 3).collect();
     let Ok(slice) = tensor.slice(&middle[..]) else { return };
@@ -96,7 +98,7 @@ fn rejected(outcome: Result<(), Error>, why: Misuse) -> bool {
     outcome.err().map(|error| error.kind()) == Some(ErrorKind::Misuse(why))
 }
 
-/// Reads one slice, and checks that its bytes are those of its ranges.
+/// Reads one slice, and checks that its bytes are those at its byte ranges in the file.
 fn part(slice: &Slice<'_>, component: &Component<'_>, file: &[u8]) {
     let length = component.packed_elements().or(component.decoded_length()).unwrap_or(u64::MAX);
     let (mut end, mut bytes) = (0, 0);
@@ -115,7 +117,7 @@ fn part(slice: &Slice<'_>, component: &Component<'_>, file: &[u8]) {
     assert_eq!(slice.is_contiguous(), slice.ranges().len() <= 1);
     let raw = slice.file_ranges();
     let view = slice.view();
-    // Elements in a shard that was not found cannot be borrowed.
+    // Elements in a shard cannot be borrowed, because the archive was opened without its shards.
     let is_here = component.shard().is_none();
     assert_eq!(raw.is_ok() && is_here, view.is_ok());
     let view = view.ok().flatten();

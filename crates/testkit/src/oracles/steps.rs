@@ -15,21 +15,22 @@ use crate::{DetachedArchive, open_in_steps};
 /// The result of reading a file: the bytes of its manifest, what the manifest says, and the content.
 type Read = (Vec<u8>, String, Vec<ComponentContent>);
 
-/// Reads an archive, whose tensors are connected to its source.
+/// Reads everything of an archive, whose tensors are connected to its source.
 fn read<S: ReadAt>(archive: &Archive<S>) -> Read {
     let manifest = archive.manifest();
     (manifest.as_bytes().to_vec(), said(manifest), held(archive.tensors()))
 }
 
-/// Reads a manifest without its archive. Each tensor is connected to `source`.
+/// Reads everything of a manifest without an archive. Each tensor is connected to `source`.
 fn read_bound<R: ReadAt>(manifest: &Manifest<impl AsRef<[u8]>>, source: &R) -> Read {
     let tensors = manifest.tensors().map(|tensor| tensor.read_from(source));
     (manifest.as_bytes().to_vec(), said(manifest), held(tensors))
 }
 
-/// Opens a file from memory, step by step, and in pieces of the sizes `splits`, as an archive and as a manifest, with
-/// several options. All must agree on what they accept, on every part of an error, and on what they read. Returns whether
-/// the file opens with the default options.
+/// Opens a file from memory, step by step without I/O, and from a source that returns bytes in pieces of the sizes
+/// `splits`, as an archive and as a bare manifest, with several options. All ways must accept the same files, report
+/// the same errors in every detail, and read the same content. Returns whether the file opens with the default
+/// options.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -53,7 +54,7 @@ pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
     opens
 }
 
-/// Opens the file at `path`, which holds `bytes`, and checks that the result is that of [`steps`].
+/// Opens the file at `path`, whose content is `bytes`, and checks that the result is the same as from memory.
 ///
 /// # Panics
 /// Panics if a promise does not hold, or the file cannot be read.
@@ -90,7 +91,8 @@ fn agree(whole: &Result<Read, Error>, other: &Result<Read, Error>, how: &str) {
     }
 }
 
-/// Returns the default options, and options that may have another result.
+/// Returns the default options, and other options that may have another result: canonical for a file that `opens`,
+/// and all tolerances for a file that does not.
 fn every_options(opens: bool) -> [OpenOptions; 2] {
     [options(), if opens { options().canonical() } else { tolerant(options()) }]
 }
@@ -104,7 +106,7 @@ fn in_steps(source: &Pieces<'_>, length: usize, options: &OpenOptions) -> Result
     Ok(read_bound(header.manifest(), source))
 }
 
-/// Opens a file by supplying the ranges that it asks for.
+/// Opens a zTensor file of `length` bytes without I/O, by supplying the ranges that are requested from `source`.
 pub(crate) fn opened<R: ReadAt>(
     source: &R,
     length: usize,
@@ -113,8 +115,8 @@ pub(crate) fn opened<R: ReadAt>(
     open_in_steps("x.zt", (source, length), options)
 }
 
-/// Checks that a source that fails after `reads` reads makes only those results fail that need it, and that all others are
-/// right.
+/// Opens and reads a file from a source that fails from some read on, which `splits` selects among the first `reads`.
+/// Checks that each result that does not report the failure of the source is the right one.
 fn given_up(bytes: &[u8], splits: &[u8], reads: usize, options: &OpenOptions) {
     let valid = splits.iter().fold(0, |sum, split| sum + usize::from(*split)) % reads.max(1);
     let source = Pieces::failing(bytes, splits, valid);

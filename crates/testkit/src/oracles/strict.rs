@@ -1,8 +1,9 @@
-//! A source that must be asked only for bytes of the file.
+//! A source of bytes that panics if it is asked for bytes outside of the file.
 
 use zten::{Error, ReadAt};
 
-/// The bytes of a file, which are not lent. Panics if bytes outside of the file are requested.
+/// A source of the bytes of a file, which copies and never lends them. It panics if bytes outside of the file are
+/// requested.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strict<'d>(pub(crate) &'d [u8]);
 

@@ -1,8 +1,8 @@
-//! Reading uninterpreted values.
+//! Reads CBOR values that zten does not interpret, such as attributes.
 
 use zten::attributes::{Attributes, Item, Value};
 
-/// Reads the fields of a map, and all values in them.
+/// Reads the entries of a map of attributes and all values in them, and checks that each entry is found by its key.
 pub(crate) fn fields(fields: Attributes<'_>) {
     let mut before = Vec::new();
     for (key, item) in fields.clone() {
@@ -15,7 +15,8 @@ pub(crate) fn fields(fields: Attributes<'_>) {
     assert_eq!(fields.count(), before.len());
 }
 
-/// Reads a value, and returns its depth.
+/// Reads a CBOR value at the nesting level `depth` and all values inside it, and returns the deepest level that it
+/// finds.
 fn value(item: Item<'_>, depth: u32) -> u32 {
     assert!(!item.as_bytes().is_empty(), "an item without bytes");
     if item.as_bytes().len() <= 24 {

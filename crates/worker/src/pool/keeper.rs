@@ -15,10 +15,12 @@ use crate::{Budget, Confinement, Job, JobError, StartError};
 
 /// The longest time from the start of a worker until it reports that it is confined. A slower worker is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The number of descriptors that a worker may have open in addition to the files of its job: for the streams, and for libraries.
+/// The number of descriptors that a worker may have open at a time: up to 32 for the files of its job, and the others for its standard
+/// streams and for libraries.
 const DESCRIPTORS: usize = 64;
 
-/// What a thread of a pool holds: its worker, which runs one job after another. `worker` is `None` between two workers.
+/// The state of one thread of a pool, which keeps one worker and gives it one job after another. `worker` is `None` after a worker has
+/// ended and before the next one is started.
 pub(super) struct Keeper<'a> {
     shared: &'a Shared,
     worker: Option<Worker>,
@@ -30,7 +32,7 @@ struct Worker {
     left: u32,
 }
 
-/// Why a worker cannot do a job, which decides whether the job is given to another worker.
+/// The reason why a worker did not receive a job. It decides whether the job is given to another worker.
 enum Unusable {
     /// The worker ended before it received the job, so the job is not to blame.
     Gone,
@@ -48,7 +50,7 @@ impl<'a> Keeper<'a> {
         Self { shared, worker: None }
     }
 
-    /// Starts a worker before there is a job for it. If that fails, the next job tries again, and gets the error.
+    /// Starts a worker before a job needs it. If that fails, the next job tries to start one again, and gets the error.
     pub(super) fn prepare(&mut self) {
         if self.worker.is_none() {
             self.worker = self.start().ok();
@@ -75,7 +77,8 @@ impl<'a> Keeper<'a> {
         Ok(Worker { process, left: settings.jobs_per_worker })
     }
 
-    /// Waits until the first worker is confined, and returns what its confinement lacks.
+    /// Waits until the first worker has confined itself, and returns a sentence with the layer that its confinement lacks, or `None` if it
+    /// lacks no layer.
     pub(super) fn first(&mut self) -> Result<Option<String>, StartError> {
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
@@ -95,7 +98,7 @@ impl<'a> Keeper<'a> {
         Ok(if is_off { Some("the pool does not confine its workers".to_owned()) } else { missing })
     }
 
-    /// Does the job `task` in a worker, and returns its answer.
+    /// Runs `job`, which belongs to `task`, in a worker, and returns its answer.
     pub(super) fn run(&mut self, task: &Task, job: Job) -> Result<Vec<u8>, JobError> {
         let budget = job.budget.unwrap_or(self.shared.settings.budget);
         let Job { function, argument, files, .. } = job;
@@ -178,7 +181,8 @@ impl<'a> Keeper<'a> {
 }
 
 impl Worker {
-    /// Sets the limits of the worker for its next job to `budget`. The job has `descriptors` files.
+    /// Sets the limits of the worker for its next job to those of `budget`. `descriptors` is the number of descriptors that the worker may
+    /// have open, which stays as it was when the worker was started.
     fn grant(&mut self, budget: &Budget, descriptors: usize) {
         let mut limits = budget.limits(descriptors);
         // The kernel also counts the processor time of earlier jobs of this worker.
@@ -225,7 +229,7 @@ fn send(process: &Process, call: &[Packet], deadline: Deadline) -> Result<(), Un
     })
 }
 
-/// Waits until the worker `process` has reported that it is confined.
+/// Waits until the worker `process` has greeted the pool, unless it has done so before: it is then confined, and ready for a job.
 fn ready(process: &mut Process) -> Result<(), Unusable> {
     if process.is_ready() {
         return Ok(());
@@ -238,10 +242,10 @@ fn ready(process: &mut Process) -> Result<(), Unusable> {
     }
 }
 
-/// Waits for the greeting of a new worker, for [`PATIENCE`] at most. Returns `None` if the worker has ended.
+/// Waits for the greeting of the new worker `process`, for [`PATIENCE`] at most. Returns `None` if the worker has ended.
 ///
 /// # Errors
-/// `WouldBlock` if nothing has arrived in that time.
+/// `WouldBlock` if no packet has arrived in this time; `InvalidData` if the packet is no greeting.
 fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
     match received(process, PATIENCE) {
         Ok(None) => Ok(None),
@@ -251,7 +255,7 @@ fn greeted(process: &mut Process) -> io::Result<Option<Greeting>> {
     }
 }
 
-/// Waits up to `patience` for a packet of the worker. Returns `None` if the worker has ended.
+/// Waits up to `patience` for a packet from the worker `process`. Returns `None` if the worker has ended.
 ///
 /// # Errors
 /// `WouldBlock` if no packet has arrived in that time.

@@ -23,7 +23,7 @@ impl<'a> Keeper<'a> {
     #[expect(clippy::unused_self, reason = "the keeper of a process has a process to start")]
     pub(super) fn prepare(&mut self) {}
 
-    /// Returns the sentence that these systems confine no processes.
+    /// Returns the sentence that only Linux confines processes, which the pool reports as its missing layer.
     ///
     /// # Errors
     /// The pool requires confinement.
@@ -34,7 +34,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Runs the function. The deadline and the limits on memory and processor time have no effect: a thread cannot be killed.
+    /// Runs the function of `job` in this thread, and returns its answer. Of the budget only the length of the answer is checked: a thread
+    /// cannot be killed, so the deadline and the limits on memory and processor time have no effect.
     pub(super) fn run(&mut self, task: &Task, job: Job) -> Result<Vec<u8>, JobError> {
         if self.shared.look_around() {
             return Err(JobError::Stopped);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{DESCRIPTORS, PACKET, invalid};
 
-/// Creates a pair of connected sockets.
+/// Creates a pair of connected Unix sockets that keep packets apart, for a broker and its worker.
 ///
 /// # Errors
 /// Too many descriptors are open.
@@ -33,7 +33,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Creates a packet of one message, and the file that the message mentions.
+    /// Creates a packet of `message`, and of the descriptor of the file that the message mentions, if it mentions one.
     ///
     /// # Errors
     /// The message exceeds the maximum length of a packet.
@@ -41,7 +41,7 @@ impl Packet {
         Self::with_files(message, file.into_iter().collect())
     }
 
-    /// Creates a packet of one message and the files that the message mentions, in order.
+    /// Creates a packet of `message`, and of the descriptors of the files that the message mentions, in the order of the message.
     ///
     /// # Errors
     /// The message exceeds the maximum length of a packet, or there are too many files.
@@ -53,12 +53,12 @@ impl Packet {
         Ok(Self { bytes, files })
     }
 
-    /// Returns the serialized messages.
+    /// Returns the bytes of the messages in the packet, as they are sent.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Adds the messages and files of `other`.
+    /// Adds the messages and descriptors of the packet `other` to this packet.
     ///
     /// # Errors
     /// Returns `other` if the packet has no room for them.
@@ -98,7 +98,8 @@ impl Packet {
         }
     }
 
-    /// Sends the packet without waiting for room. A receiver that answers each job leaves enough room.
+    /// Sends the packet without waiting for room in the socket. Between a broker and a worker that answers each job, the socket always has
+    /// enough room.
     ///
     /// # Errors
     /// `WouldBlock` if the socket has no room.
@@ -126,11 +127,12 @@ impl Packet {
 fn too_long() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
-        format!("message exceeds the maximum of {PACKET} bytes"),
+        format!("a packet exceeds the maximum of {PACKET} bytes or {DESCRIPTORS} files"),
     )
 }
 
-/// Sends `bytes` as one packet without descriptors, by `write`: seccomp forbids `sendmsg` in a worker.
+/// Sends `bytes` as one packet without descriptors. Workers send in this way, by the system call `write`, because seccomp forbids
+/// `sendmsg` in a confined process.
 pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
     loop {
         match rustix::io::write(&socket, bytes) {
@@ -144,13 +146,13 @@ pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub struct Received {
     bytes: Vec<u8>,
-    /// Offset of the next message.
+    /// The offset in `bytes` at which the next message begins.
     next: usize,
     files: std::vec::IntoIter<OwnedFd>,
 }
 
 impl Received {
-    /// Receives a packet with its descriptors. Returns `None` if the other end is closed.
+    /// Waits for a packet, and receives it with its descriptors. Returns `None` if the other end of the socket is closed.
     ///
     /// # Errors
     /// The socket cannot be read, or the packet exceeds the maximum length or number of descriptors.
@@ -177,10 +179,10 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: files.into_iter() }))
     }
 
-    /// Receives a packet without descriptors. Returns `None` if the other end is closed.
+    /// Receives a packet without waiting, and drops descriptors that come with it. Returns `None` if the other end of the socket is closed.
     ///
     /// # Errors
-    /// `WouldBlock` if no packet has arrived.
+    /// `WouldBlock` if no packet has arrived; `InvalidData` if the packet exceeds the maximum length.
     pub fn poll(socket: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; PACKET];
         let length = loop {
@@ -199,8 +201,8 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files }))
     }
 
-    /// Receives a packet without descriptors by `read`. Returns `None` if the other end is closed. A confined process may call
-    /// `recvmsg` on the socket to its broker only.
+    /// Waits for a packet, and receives it without descriptors. Returns `None` if the other end of the socket is closed. Uses the system call
+    /// `read`, because a confined process may call `recvmsg` on the socket to its broker only.
     ///
     /// # Errors
     /// The socket cannot be read.
@@ -221,7 +223,7 @@ impl Received {
         Self { bytes, next: 0, files: Vec::new().into_iter() }
     }
 
-    /// Parses the next message. Returns `None` at the end of the packet.
+    /// Parses the next message of the packet. Returns `None` if all messages have been parsed.
     ///
     /// # Errors
     /// The bytes are not a message of type `T`.
@@ -241,7 +243,7 @@ impl Received {
         self.next >= self.bytes.len()
     }
 
-    /// Returns the file of the next descriptor in the packet.
+    /// Returns the file of the next descriptor in the packet. The descriptors have the order in which the messages mention their files.
     ///
     /// # Errors
     /// The packet has fewer descriptors than its messages mention. The kernel drops descriptors beyond the process's limit.

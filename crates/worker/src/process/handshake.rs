@@ -9,7 +9,8 @@ use zten_sandbox::Budget;
 use super::{Assembly, MessagePart, Received, invalid, split_at_most, write};
 use crate::Confinement;
 
-/// The largest length in bytes of the settings of a worker: command lines have at most a few hundred KiB.
+/// The largest length in bytes of the first message to a worker. The settings in it may be the arguments of a command, which are a few
+/// hundred KiB at most.
 const SETTINGS: usize = 16 << 20;
 /// The largest length in bytes of the text that says why a layer of the confinement is missing.
 const REASON: usize = 4 << 10;
@@ -19,7 +20,7 @@ const REASON: usize = 4 << 10;
 pub struct Start<T> {
     /// How strictly the worker confines itself.
     pub confinement: Confinement,
-    /// The limits of the worker.
+    /// The limits on the resources of the worker, which it sets itself when it is confined.
     #[serde(with = "BudgetFields")]
     pub budget: Budget,
     /// The settings that the program adds for its own workers.
@@ -47,7 +48,7 @@ impl<T: Serialize> Start<T> {
 pub enum Greeting {
     /// The worker is ready for its first file.
     Ready {
-        /// The bytes of address space that the worker used when it was confined, or `None` if it is not confined.
+        /// The number of bytes of address space that the worker used when it was confined, or `None` if it is not confined.
         memory: Option<u64>,
         /// The first layer of the confinement that the system lacks, and the reason.
         missing: Option<String>,

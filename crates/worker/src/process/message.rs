@@ -1,4 +1,5 @@
-//! The parts of messages that all programs share: limits, long messages in parts, and I/O errors.
+//! What the messages of all programs with workers have in common: the limits of packets, long messages that are sent in parts, and I/O
+//! errors in messages.
 
 use std::fmt;
 use std::io;
@@ -7,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Packet;
 
-/// The largest length of a packet in bytes.
+/// The largest length in bytes of a packet between a broker and a worker.
 pub const PACKET: usize = 64 << 10;
-/// The largest number of descriptors in a packet.
+/// The largest number of file descriptors that are sent with a packet.
 pub const DESCRIPTORS: usize = 32;
 /// The largest length in bytes of a text, or of a part of a longer text, in a packet. The rest of the packet is for the other
 /// fields of the message.
@@ -44,7 +45,7 @@ impl MessagePart<'_> {
     }
 }
 
-/// The parts of a message so far.
+/// A long message that is being received in parts.
 #[derive(Debug)]
 pub struct Assembly {
     bytes: Vec<u8>,
@@ -57,10 +58,10 @@ impl Assembly {
         Self { bytes: Vec::new(), most }
     }
 
-    /// Adds a part. Returns the whole message if this is the last part.
+    /// Adds `part`, the next part of the message. Returns the whole message if this is the last part.
     ///
     /// # Errors
-    /// The message exceeds its limit. Memory for the part is not allocated then.
+    /// The message exceeds its limit. No memory is allocated for the part that exceeds it.
     pub fn add(&mut self, part: &MessagePart<'_>) -> io::Result<Option<Vec<u8>>> {
         let length = self.bytes.len().saturating_add(part.bytes.len());
         if length > self.most {
@@ -79,7 +80,7 @@ pub struct IoFailure {
 }
 
 impl IoFailure {
-    /// Converts `error`, and cuts its text to 8 KiB, so that it fits a packet.
+    /// Converts `error` to the form in which a message carries it. A text is cut to 8 KiB, so that it fits a packet.
     pub fn new(error: &io::Error) -> Self {
         let system = error.raw_os_error();
         let text = if system.is_some() { String::new() } else { error.to_string() };
@@ -93,7 +94,8 @@ impl From<IoFailure> for io::Error {
     }
 }
 
-/// Splits `text` so that the first part has at most `bytes` bytes, and no character is divided.
+/// Splits `text` into its beginning, which is as long as possible but has at most `bytes` bytes, and the text after it. No character is
+/// divided.
 pub fn split_at_most(text: &str, bytes: usize) -> (&str, &str) {
     let ends = (0..=bytes.min(text.len())).rev();
     ends.map(|end| text.split_at_checked(end)).find_map(|parts| parts).unwrap_or((text, ""))

@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn bits_come_from_the_back() {
         for length in 1..40_u8 {
-            // The mark, preceded by the bits of the stream.
+            // The last byte holds the mark (its highest 1) and below the mark three bits of the stream.
             let mut stream: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(37)).collect();
             stream.push(0b0000_1011);
             let all: Vec<u32> = stream

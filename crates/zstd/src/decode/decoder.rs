@@ -67,7 +67,8 @@ impl BlockDecoder for Decoder {
 }
 
 impl Decoder {
-    /// Reserves room for a block that decodes to exactly `size` bytes.
+    /// Reserves room in the output for a block that decodes to exactly `size` bytes. Returns [`Flaw::Decoded`] if the
+    /// frame may not decode to that many more bytes.
     fn room(&mut self, size: usize) -> Result<(), Flaw> {
         if size > self.bounds.left {
             return Err(Flaw::Decoded);

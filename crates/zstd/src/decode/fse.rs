@@ -99,7 +99,7 @@ fn make(states: &mut [DecoderState], log: u32, shares: &[i16], ranges: &[Range])
     expect(clippy::trivially_copy_pass_by_ref, reason = "each field is read where it is needed")
 )]
 impl DecoderState {
-    /// Reads the number that the symbol of this state stands for.
+    /// Returns the number that the symbol of this state stands for: `first` plus a number that is read from `bits`.
     #[inline(always)]
     pub(super) fn number(&self, bits: &mut Taken) -> u32 {
         self.first.wrapping_add(bits.take(self.more))
@@ -112,8 +112,9 @@ impl DecoderState {
     }
 }
 
-/// Reads the description of a table of at most `2^most` states: the number of states of each symbol goes to `shares`.
-/// Returns the stream after the description, and the logarithm of the table's size.
+/// Reads the description of a table of at most `2^most` states at the start of `stream`: the number of states of each
+/// symbol goes to `shares`. Returns the stream after the description, and the base-2 logarithm of the number of
+/// states. Returns `None` if the description is cut or invalid, or the table has more states or symbols than allowed.
 pub(super) fn describe<'s>(
     stream: &'s [u8],
     most: u32,
@@ -128,7 +129,8 @@ pub(super) fn describe<'s>(
     let mut at = 4_u32;
     let mut symbols = shares.iter_mut();
     while left > 0 {
-        // The stream counts as followed by zeros. A description that reads them is found to be cut below.
+        // Bits after the end of the stream are read as zeros. A description that needs such bits is rejected after
+        // the loop, where its length is compared with the stream.
         let share = symbols.next()?;
         let Telling { bits, half, saved } = Telling::new(left);
         let value = forward(stream, at, bits);
@@ -172,7 +174,8 @@ mod tests {
         // 111111).
         let (rest, log) = describe(&[0x10, 0xf8, 0x01, 7], 9, &mut shares).unwrap();
         assert_eq!((rest, log, shares), (&[7][..], 5, [0, 32, 0, 0]));
-        // A description that is cut, a table that is too large, and zeros for more symbols than exist.
+        // All of these are rejected: a description that is cut, a table that is too large, and zeros for more symbols
+        // than exist.
         assert!(describe(&[0x10], 9, &mut shares).is_none());
         assert!(describe(&[0x11, 0xf8, 0x01], 5, &mut shares).is_none());
         assert!(describe(&[0x10, 0xfe, 0xff, 0xff, 0xff], 9, &mut shares).is_none());

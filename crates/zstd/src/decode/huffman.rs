@@ -29,7 +29,8 @@ impl Huffman {
         self.is_made = false;
     }
 
-    /// Reads the description of codes at the start of `stream`, and returns the stream after it.
+    /// Reads the description of Huffman codes at the start of `stream` and makes the decoding table. Returns the
+    /// bytes of `stream` after the description.
     pub(super) fn describe<'s>(&mut self, stream: &'s [u8]) -> Result<&'s [u8], Flaw> {
         let (header, rest) = stream.split_first().ok_or(Flaw::Corrupt)?;
         let mut weights = [0_u8; BYTES];
@@ -82,8 +83,8 @@ impl Huffman {
         Err(Flaw::Corrupt)
     }
 
-    /// Makes the codes from the first `listed` of `weights`. The weight of the last symbol is not stored, but follows from
-    /// the others: §4.2.1.
+    /// Makes the decoding table from the first `listed` of `weights`, one weight for each symbol. The weight of the
+    /// last symbol is not stored, but follows from the stored weights: §4.2.1.
     fn make(&mut self, weights: &mut [u8; BYTES], listed: usize) -> Result<(), Flaw> {
         let room = |weight: u8| 1_u32.wrapping_shl(u32::from(weight)) >> 1;
         let mut sum = 0_u32;

@@ -16,7 +16,7 @@ pub(super) struct Literals {
 }
 
 impl Literals {
-    /// Forgets the codes of the frame before.
+    /// Forgets the Huffman codes of the previous frame.
     pub(super) fn clear(&mut self) {
         self.huffman.clear();
     }

@@ -22,14 +22,17 @@ const LITTLE: usize = 512 << 10;
 /// may then refer to the bytes before it, and to the older bytes at the end of the ring.
 #[derive(Default)]
 pub(super) struct Output {
-    /// The largest distance of a match, and in `block` the largest size of a decoded block, in bytes.
+    /// The largest distance of a match, in bytes.
     window: usize,
+    /// The largest size of a decoded block, in bytes.
     block: usize,
     bytes: Vec<u8>,
-    /// The index in `bytes` of the end of the decoded bytes. `unread` is the index of the first byte that has not been read.
+    /// The index in `bytes` of the end of the decoded bytes.
     end: usize,
+    /// The index in `bytes` of the first decoded byte that has not been read.
     unread: usize,
-    /// The index in `bytes` of the end of the bytes that were decoded before the ring returned to the front; 0 if it has not.
+    /// The index in `bytes` of the end of the bytes that were decoded before the ring returned to the front; 0 if the
+    /// ring has not returned.
     older: usize,
 }
 
@@ -96,8 +99,8 @@ impl Output {
         self.end = end;
     }
 
-    /// Returns the end of the buffer as a [`Tail`], for adding bytes in many small steps from [`end`](Self::end) on.
-    /// Returns `None` before there is any room.
+    /// Returns the buffer as a [`Tail`], for adding bytes in many small steps from the index [`end`](Self::end) on.
+    /// Returns `None` before [`room`](Self::room) has made room.
     #[inline(always)]
     pub(super) fn tail(&mut self) -> Option<Tail<'_>> {
         let most = self.bytes.len().checked_sub(SLACK)?;
@@ -143,8 +146,8 @@ pub(super) struct Tail<'o> {
 }
 
 impl Tail<'_> {
-    /// Writes the first `own` of `bytes` at the index `begin`, where there must be room. More of `bytes` may be written
-    /// behind them.
+    /// Writes the first `own` of `bytes` at the index `begin`, where there must be room. Up to [`WILD`] bytes of
+    /// `bytes` may be written even if `own` is smaller.
     #[inline(always)]
     pub(super) fn push_front(&mut self, begin: usize, bytes: &[u8], own: usize) {
         match bytes.first_chunk::<WILD>() {
@@ -199,7 +202,7 @@ impl Tail<'_> {
         true
     }
 
-    /// Copies [`SLACK`] bytes, one half after the other.
+    /// Copies [`SLACK`] bytes from the index `from` to the index `to`, one half after the other.
     #[inline(always)]
     fn copy_both(&mut self, from: usize, to: usize) {
         self.copy::<WILD>(from, to);
@@ -241,8 +244,9 @@ fn push(bytes: &mut [u8], begin: usize, own: &[u8]) {
     }
 }
 
-/// Writes a match that refers to bytes at the end of the ring, whose end is `older`. A part of the match may be at the
-/// front. Returns false if there are no such bytes.
+/// Writes the bytes of the match `found` at the index `begin`. The match refers to bytes at the end of the ring,
+/// which end at the index `older`, and may continue at the front of the ring. Returns false if the match refers to
+/// bytes before the first byte of the ring.
 #[inline(never)]
 fn repeat_older(bytes: &mut [u8], begin: usize, older: usize, found: Match) -> bool {
     let Match { distance, length } = found;
@@ -269,8 +273,9 @@ fn repeat_long(bytes: &mut [u8], begin: usize, found: Match) {
     }
 }
 
-/// Returns a word that repeats the first `count` bytes of `word` (1 to 7), and the number of its bytes to use, so that the
-/// next word begins with the first byte again.
+/// Returns a word whose bytes repeat the first `count` (1 to 7) bytes of `word` over and over. Also returns how many
+/// bytes of the new word to write, a multiple of `count`, so that writing the new word again continues the
+/// repetition.
 #[inline(always)]
 fn period(word: u64, count: usize) -> (u64, usize) {
     const PERIODS: [(u64, usize); WORD] = [

@@ -10,7 +10,8 @@ use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS};
 use crate::format::offsets::Repeats;
 use crate::num::usize_from_u32;
 
-/// The table with which codes of one kind were last decoded, which a block may use again.
+/// The table with which codes of one kind (of literals lengths, offsets or match lengths) were last decoded. A later
+/// block of the frame may use this table again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Used {
     None,
@@ -18,7 +19,8 @@ enum Used {
     Own,
 }
 
-/// One kind of codes, which has `CODES` codes, and the table with which they were last decoded.
+/// The decoder of one kind of codes (of literals lengths, offsets or match lengths), of which there are `CODES`: the
+/// table with which they were last decoded, and which table this is.
 struct CodeKind<const STATES: usize, const CODES: usize> {
     used: Used,
     table: Table<STATES>,
@@ -70,17 +72,18 @@ pub(super) struct Sequences {
     repeats: Repeats,
 }
 
-/// The number of unread bits, of 64, that must be left after the three numbers of a sequence so that the bits for the next
-/// states are held, too.
+/// The number of unread bits, of 64, that must be left after the three numbers of a sequence so that the bits for the
+/// next three states can still be read without a refill.
 const LEAST: u32 = u64::BITS - (AT_ONCE - (9 + 9 + 8));
 
-/// The bounds of a block.
+/// The numbers of bytes that bound the decoding of a block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BlockBounds {
-    /// The number of bytes that the whole frame may still decode to, in `block` the number for this block, and in `window`
-    /// the largest distance of a match.
+    /// The number of bytes that the whole frame may still decode to.
     pub(super) left: usize,
+    /// The number of bytes that this block may decode to.
     pub(super) block: usize,
+    /// The largest distance of a match in bytes.
     pub(super) window: usize,
 }
 
@@ -96,7 +99,7 @@ impl Default for Sequences {
 }
 
 impl Sequences {
-    /// Forgets the tables and offsets of the frame before.
+    /// Forgets the tables and repeated offsets of the previous frame.
     pub(super) fn clear(&mut self) {
         (self.literals.used, self.offsets.used, self.lengths.used) =
             (Used::None, Used::None, Used::None);
@@ -160,7 +163,7 @@ impl Sequences {
             let distance = usize_from_u32(repeats.distance(value, plain == 0));
             let (copied, plain) = (usize_from_u32(copied), usize_from_u32(plain));
             let Some(others) = literals.get(plain..) else { return Err(Flaw::Corrupt) };
-            // Both numbers are below 2^18, so the sums do not overflow.
+            // The numbers `plain` and `copied` are below 2^18, so the sums do not overflow.
             let (begin, turn) = (end, end.wrapping_add(plain));
             end = turn.wrapping_add(copied);
             if distance.wrapping_sub(1) >= window {
@@ -226,7 +229,8 @@ mod tests {
         Table,
     };
 
-    /// Checks a sequence of many literals and a long match from far back: 49 bits, after which the next states take 17.
+    /// Checks that a sequence of many literals and a long match from far back is decoded: its numbers take 49 bits,
+    /// and the next states take 17, which is more than the 64 bits that are held at once.
     #[test]
     fn a_sequence_may_have_more_bits_than_are_held() {
         let state = |alphabet: &Alphabet, code: usize| {

@@ -19,7 +19,7 @@ const AHEAD: usize = 256;
 struct Ahead {
     /// The position in the source of the first of these bytes.
     at: u64,
-    /// How many of `bytes` have been read.
+    /// The number of bytes of `bytes` that have been read from the source.
     length: usize,
     bytes: [u8; AHEAD],
 }
@@ -84,7 +84,7 @@ impl FrameWalk {
         self.start
     }
 
-    /// Returns the current position.
+    /// Returns the position in the source that the walk has reached.
     pub(super) fn position(&self) -> u64 {
         self.next
     }
@@ -93,7 +93,7 @@ impl FrameWalk {
         self.end.saturating_sub(self.next)
     }
 
-    /// Moves the position forward by `bytes`.
+    /// Moves the position of the walk forward by `bytes`.
     ///
     /// # Errors
     /// [`Flaw::Truncated`] at `at`, the position of the header that gives this length, if fewer bytes are left.
@@ -105,8 +105,8 @@ impl FrameWalk {
         Ok(())
     }
 
-    /// Parses the header of the next frame, and moves behind it. Returns `None` after the last frame. No frame at all is an
-    /// error.
+    /// Parses the header of the next frame, and moves past it. Returns `None` after the last frame. If the bytes hold
+    /// no frame at all, this is an error.
     pub(super) fn header<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,

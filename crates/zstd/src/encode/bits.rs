@@ -5,7 +5,8 @@ use crate::num::usize_from_u32;
 
 /// The number of bits that may be pending after a call of [`Bits::settle`]: less than a byte.
 const HELD: u32 = 7;
-/// The largest number of bits that may be put between two such calls, so that with the pending ones they are fewer than 64.
+/// The largest number of bits that may be put between two calls of [`Bits::settle`], so that together with the
+/// pending bits they are fewer than 64.
 pub(super) const AT_ONCE: usize = 56;
 /// The number of bytes at the end of a buffer that cannot be filled, because eight bytes are written at once.
 pub(super) const SLACK: usize = 8;

@@ -36,8 +36,8 @@ pub(super) struct Table {
 pub(super) struct EncoderState(u32);
 
 impl Table {
-    /// Creates a table of at most `2^most` states for symbols with the frequencies `counts`. Returns `None` for fewer than
-    /// two different symbols, which need no table.
+    /// Creates a table of at most `2^most` states for symbols that occur as often as `counts` says. Returns `None`
+    /// for fewer than two different symbols, which need no table.
     pub(super) fn new(counts: &Counts, most: u32) -> Option<Self> {
         let total = counts.iter().fold(0_u32, |sum, count| sum.wrapping_add(*count));
         let kinds = len_u32(counts.iter().filter(|count| **count > 0).count());
@@ -57,7 +57,8 @@ impl Table {
         1_u32.wrapping_shl(self.log)
     }
 
-    /// Gives each symbol its share of the states: in proportion to its frequency, at least one, and all states together.
+    /// Gives each symbol its share of the states in proportion to its frequency, but at least one state. The shares
+    /// add up to the number of states.
     fn share(&mut self, counts: &Counts, total: u32) {
         let size = self.size();
         let mut shared = 0_u32;
@@ -146,13 +147,15 @@ impl Table {
         EncoderState(state.copied().debug_expect().into())
     }
 
-    /// Returns the state of the last symbol, which is encoded first: the state that takes the most bits to leave. A reader
-    /// that does not know the number of symbols runs out of bits exactly here.
+    /// Begins the encoding of a sequence of symbols with its last symbol, `symbol`. Returns the state of this symbol
+    /// that takes the most bits to leave, so that a reader that does not know the number of symbols runs out of bits
+    /// exactly at the last symbol.
     pub(super) fn begin(&self, symbol: u8) -> EncoderState {
         self.state(self.symbol(symbol), 0)
     }
 
-    /// Encodes `symbol`, which comes before the symbol that was encoded last, because a decoder reads the bits from the back.
+    /// Encodes `symbol`, which precedes the symbol that was encoded by the previous call: symbols are encoded from
+    /// the last to the first, because a decoder reads the bits from the back.
     #[inline(always)]
     pub(super) fn encode(&self, state: &mut EncoderState, symbol: u8, out: &mut Bits<'_>) {
         let symbol = self.symbol(symbol);

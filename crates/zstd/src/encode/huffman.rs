@@ -17,7 +17,7 @@ const TOGETHER: usize = 4;
 
 const _: () = assert!(
     usize_from_u32(LONGEST_CODE) * TOGETHER <= AT_ONCE,
-    "so many codes are put between two settlings"
+    "the bits of `TOGETHER` codes fit between two calls of `settle`"
 );
 
 /// How often each value of a byte occurs.
@@ -142,7 +142,7 @@ impl Codes {
         let longest = lengths.iter().copied().max().debug_expect();
         let mut codes = [Code::default(); BYTES];
         let mut weights = [0_u8; BYTES];
-        // The longest codes have the lowest values: §4.2.1.3.
+        // Code values are assigned from the longest codes, which have the lowest values, to the shortest: §4.2.1.3.
         let mut next = 0_u16;
         for length in (1..=longest).rev() {
             let of_it = codes.iter_mut().zip(&mut weights).zip(lengths);
@@ -157,7 +157,8 @@ impl Codes {
         Self { by_byte: codes, weights, listed }
     }
 
-    /// Writes the description of the codes: RFC 8878 §4.2.1. Returns `None` if they cannot be described.
+    /// Writes the description of the codes: RFC 8878 §4.2.1. Returns `None` if there are more than 128 weights and
+    /// they cannot be compressed.
     pub(super) fn describe(&self, out: &mut Bits<'_>) -> Option<()> {
         let weights = self.weights.get(..self.listed)?;
         let at = out.leave(1);
@@ -212,8 +213,8 @@ impl Codes {
     }
 }
 
-/// Writes `weights` as a stream in which two states alternate: §4.2.1.2. Returns its size in bytes, or `None` if the
-/// weights cannot be written in this way.
+/// Writes `weights` as an FSE stream in which two states alternate: §4.2.1.2. Returns its size in bytes, or `None` if
+/// the weights are all alike or the stream is too long for its one-byte size.
 fn stream(weights: &[u8], out: &mut Bits<'_>) -> Option<u8> {
     let start = out.length();
     let mut counts = [0; fse::SYMBOLS];

@@ -9,8 +9,8 @@ use super::huffman::Lengths;
 use super::sequences::Sequence;
 use crate::num::{DebugExpect as _, len_u32, low_u32, usize_from_u32};
 
-/// The number of bytes by which positions are looked up. Shorter matches are found only by chance, and at the last
-/// distance.
+/// The number of bytes that are hashed to look up earlier positions with the same bytes. Shorter matches are found
+/// only by chance, and at the distance of the last match.
 const LOOKED_UP: u32 = 6;
 /// The length in bytes of the shortest match.
 pub(super) const SHORTEST: usize = 4;
@@ -18,7 +18,7 @@ pub(super) const SHORTEST: usize = 4;
 const ENOUGH: u32 = 48;
 /// The estimated cost of a match in bits, in addition to the bits of its distance.
 const TELLING: u32 = 13;
-/// The estimated cost in bits of a match at the last distance.
+/// The estimated cost in bits of a match at the same distance as the match before.
 const REPEATING: u32 = 9;
 /// The lowest estimated cost of a literal in bits. In a block of many matches, literals are the bytes without a match,
 /// which are rarer than in the block as a whole and so have longer codes.
@@ -192,8 +192,9 @@ fn remember(row: &mut [u32], mut place: u32) {
     }
 }
 
-/// Returns the match of the bytes at `at` with those `distance` bytes before, if it saves more bits than `telling`, its
-/// cost.
+/// Returns the match between the bytes at the index `at` and the bytes `distance` before, if there is one that saves
+/// more bits than `telling`, the cost of encoding a match. `word` holds the eight bytes at `at`, and `prices` the
+/// cost of each byte as a literal, in bits.
 #[inline(always)]
 fn weigh(
     data: &[u8],

@@ -8,13 +8,15 @@ use crate::num::{len_u32, u64_from_usize};
 
 /// The number of decoded bytes of each frame but the last, which may have fewer.
 const FRAME: u64 = 1 << 20;
-/// The magic of the skippable frame that holds the seek table. `SEEKABLE` is the magic at its end.
+/// The magic at the start of the skippable frame that holds the seek table.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
+/// The magic at the end of the seek table.
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
 /// The flag in the seek table that says that its entries have checksums.
 const CHECKSUMS: u8 = 0x80;
-/// The size in bytes of an entry of the seek table. `TAIL` is the number of bytes after the entries.
+/// The size in bytes of an entry of the seek table.
 const ENTRY: usize = 12;
+/// The number of bytes of the seek table after its entries: the number of frames, the flags and the magic.
 const TAIL: u32 = 9;
 
 /// An encoder of frames of 1 MiB, each with a checksum, and a table of their sizes and checksums.
@@ -22,9 +24,9 @@ const TAIL: u32 = 9;
 /// The table takes 12 bytes of memory for each frame, and grows as frames are written.
 pub struct Seekable {
     encoder: Option<Encoder>,
-    /// The number of decoded bytes for which no frame has begun, and in `of_frame` the number that is missing in the
-    /// current frame.
+    /// The number of announced bytes for which no frame has begun.
     left: u64,
+    /// The number of bytes that the current frame still lacks.
     of_frame: u64,
     decoded: u32,
     stored: u64,
@@ -104,7 +106,7 @@ impl Seekable {
         Ok(())
     }
 
-    /// Passes the table to `out`.
+    /// Passes the seek table to `out`, after the last frame.
     ///
     /// # Errors
     /// The errors of `out`; [`EncodeError::Length`] for fewer bytes than were announced, or if the table is too long for

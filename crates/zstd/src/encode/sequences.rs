@@ -59,7 +59,7 @@ fn highest(number: u32) -> u8 {
 struct Mode {
     /// The table, or `None` if all codes of the block are equal.
     table: Option<fse::Table>,
-    /// A code that occurs in the block. If there is no table, it is the only one.
+    /// A code that occurs in the block: the only one if `table` is `None`.
     any: u8,
 }
 

@@ -18,9 +18,10 @@ pub(crate) struct Alphabet {
     pub(crate) ranges: &'static [Range],
     /// The base-2 logarithm of the number of states of the largest table that a block may describe: RFC 8878 §3.1.1.3.2.1.
     pub(crate) most: u32,
-    /// The base-2 logarithm of the number of states of the default table, and in `shares` the states of each code: RFC 8878
-    /// §3.1.1.3.2.2.
+    /// The base-2 logarithm of the number of states of the default table: RFC 8878 §3.1.1.3.2.2.
     pub(crate) log: u32,
+    /// The number of states of each code in the default table; −1 is one state for a code that is rarer than one in
+    /// `2^log`.
     pub(crate) shares: &'static [i16],
 }
 

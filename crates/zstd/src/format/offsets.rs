@@ -28,7 +28,8 @@ impl Repeats {
         distance
     }
 
-    /// Returns the offset value for `distance`, and updates the last offsets. `bare` means a sequence without literals.
+    /// Returns the offset value that encodes `distance`, the distance of a match in bytes, and updates the last three
+    /// offsets. `bare` means a sequence without literals.
     #[cfg(feature = "encode")]
     pub(crate) fn value(&mut self, distance: u32, bare: bool) -> u32 {
         let [first, second, third] = self.0;

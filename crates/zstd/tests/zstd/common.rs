@@ -1,4 +1,5 @@
-//! Contents, and a second decoder, which the tests share.
+//! Generated contents of several kinds, and `ruzstd` as a second decoder, which the tests of the encoder and the
+//! decoder share.
 #![allow(
     dead_code,
     clippy::allow_attributes,
@@ -12,7 +13,7 @@ use fastrand::Rng;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use zten_zstd::decode::Bounds;
 
-/// Bounds that no test reaches.
+/// Bounds that are larger than any window or content in these tests.
 pub(crate) const WIDE: Bounds = Bounds { window: 8 << 20, decoded: 64 << 20, declared: None };
 
 /// Decodes the first frame with `ruzstd`. Returns its content and the bytes after it, or `None` if `ruzstd` rejects it.
@@ -47,7 +48,7 @@ fn normal(rng: &mut Rng) -> f32 {
 
 pub(crate) type DataKind = (&'static str, fn(&mut Rng, &mut Vec<u8>));
 
-/// The kinds of content: those that tensors have, and some that they rarely have.
+/// The kinds of content that the tests compress: those that tensors have, and some that tensors rarely have.
 pub(crate) const KINDS: &[DataKind] = &[
     ("zeros", |_, out| out.push(0)),
     ("noise", |rng, out| out.extend(rng.u64(..).to_le_bytes())),

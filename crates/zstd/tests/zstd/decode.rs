@@ -62,7 +62,7 @@ fn another_decoder_agrees() {
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..60_000 {
         let mut frame = frames[rng.usize(..frames.len())].clone();
-        // Positions at which headers and tables lie are damaged first.
+        // Headers and tables lie in the first 40 bytes, so one of the two changes is always there.
         for within in [frame.len(), frame.len().min(40)] {
             let at = rng.usize(..within);
             frame[at] = match rng.u8(..3) {
@@ -97,10 +97,11 @@ fn headers_end_with_their_block() {
         let error = decode(&checked(block, sum), WIDE).unwrap_err();
         (error.flaw(), error.at())
     };
-    // A literals header of 3 bytes that is cut after the first. Read across the checksum, it would give a size of 2^20 - 1
-    // bytes.
+    // A literals header of 3 bytes that is cut after its first byte. If the parser read on into the checksum, the
+    // header would give a size of 2^20 - 1 bytes.
     assert_eq!(flaw(&[0x0d], [0xff, 0xff, 7, 0]), (Flaw::Corrupt, 14));
-    // No literals, and one sequence whose modes are cut off. Read across the checksum, they would be reserved ones.
+    // No literals, and one sequence whose compression modes are cut off. If the parser read on into the checksum, it
+    // would find modes with a reserved bit.
     assert_eq!(flaw(&[0, 1], [3, 0, 0, 0]), (Flaw::Corrupt, 15));
     // The same blocks without the cut.
     assert_eq!(flaw(&[0x0d, 0xff, 0xff, 7, 0], [0; 4]), (Flaw::Block, 6));
@@ -110,8 +111,8 @@ fn headers_end_with_their_block() {
 /// Checks that a block is found corrupt however few bytes it may decode to.
 #[test]
 fn frames_beyond_the_limit_are_validated_to_their_end() {
-    // Four raw literals, and one sequence, each of whose codes is a repeated one: all literals, a match of three bytes, and
-    // an offset with extra bits.
+    // Four raw literals, and one sequence whose three codes are each a repeated one: all four literals, a match of
+    // three bytes, and an offset with extra bits.
     let frame = |offset_code, bits| {
         let block = [0x20, b'a', b'b', b'c', b'd', 1, 0x54, 4, offset_code, 0, bits];
         let head = (u32::try_from(block.len()).unwrap() << 3 | 5).to_le_bytes();
@@ -121,7 +122,7 @@ fn frames_beyond_the_limit_are_validated_to_their_end() {
         let bounds = Bounds { window: 1 << 20, decoded, declared: None };
         decode(frame, bounds).map_err(|error| error.flaw())
     };
-    // The two frames have the distances 4 and 5.
+    // The matches of the two frames have the distance 4, to the first byte, and 5, to a byte before it.
     let (first_byte, before_it) = (frame(2, 0b111), frame(3, 0b1000));
     assert_eq!(decoded(&first_byte, 7), Ok(b"abcdabc".to_vec()));
     assert_eq!(decoded(&first_byte, 5), Err(Flaw::Decoded));
@@ -129,7 +130,7 @@ fn frames_beyond_the_limit_are_validated_to_their_end() {
     assert_eq!(decoded(&before_it, 5), Err(Flaw::Corrupt));
 }
 
-/// Checks the reason and the position of each error.
+/// Checks that each flaw is reported as the right reason, at the right position and with the right number.
 #[test]
 fn errors_have_the_offset_of_the_flaw() {
     let content: Vec<u8> = (0..=255).cycle().take(3000).collect();

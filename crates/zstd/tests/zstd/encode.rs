@@ -109,7 +109,8 @@ fn short_content_of_every_kind_is_encoded() {
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn compressible_content_becomes_smaller() {
-    // In thousandths of the content: a little more than the encoder needs now.
+    // The largest size of each kind of content after compression, in thousandths of its size before: a little more
+    // than the encoder needs now.
     let most = [
         ("zeros", 1),
         ("noise", 1001),

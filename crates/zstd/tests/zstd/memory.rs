@@ -4,7 +4,7 @@ use crate::common::{KINDS, content};
 use zten_zstd::decode::{Bounds, DecodeError, Decoder, Frames};
 use zten_zstd::encode::{EncodeError, Encoder, Level};
 
-/// Returns the largest number of bytes on the heap while `run` runs.
+/// Returns the largest number of bytes on the heap at one time while `run` runs.
 fn most(run: impl FnOnce()) -> u64 {
     allocation_counter::measure(run).bytes_max
 }
@@ -28,7 +28,8 @@ fn memory_does_not_follow_the_content() {
             });
             assert!(heap <= 2_300_000, "{} {level}: {heap} bytes of heap", kind.0);
 
-            // The window is 256 KiB. While room for more is allocated, the old room still exists.
+            // The bound allows for growth: the window is 256 KiB, and while a larger buffer is allocated, the smaller
+            // one still exists.
             let mut buffer = vec![0; 64 << 10];
             let heap = most(|| {
                 let mut source = |at: u64, buffer: &mut [u8]| {

@@ -10,7 +10,7 @@ use crate::readers::{READERS, Reader, ZTEN};
 use crate::run::Given;
 use crate::suite::Expected;
 
-/// The text. Tables replace `{{name}}`.
+/// The text of the document, in which each `{{name}}` is replaced by a table.
 const TEMPLATE: &str = include_str!("template.md");
 
 /// The formats, in the order of the rows that begin with them.

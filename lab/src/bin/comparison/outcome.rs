@@ -6,7 +6,8 @@ use std::process::Output;
 use anyhow::{Context as _, Result, bail};
 use zten_lab::readers::subject::{OVERRUN, PANIC};
 
-/// The signals that are told apart, by their numbers on Linux.
+/// The number of a signal that ends processes, as Linux counts signals. The constants next to it are other such
+/// signals.
 const SIGABRT: i32 = 6;
 const SIGXCPU: i32 = 24;
 
@@ -106,7 +107,7 @@ impl Outcome {
         }
     }
 
-    /// Returns what was wrong, or otherwise the message.
+    /// Returns a description of the wrong content, or the message if no content is wrong.
     pub(crate) fn description(&self) -> String {
         if self.wrong.is_empty() {
             return self.message.clone();

@@ -11,30 +11,30 @@ use zten_lab::readers::{safetensors, ztensor, ztensor_2};
 
 use crate::suite::Entry;
 
-/// The program that contains a reader.
+/// The program in which a reader runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// The library itself.
+    /// This program, for the library `zten` and the readers that it links.
     Runner,
-    /// `lab/others/src/compared.rs`.
+    /// The program `lab/others/src/compared.rs`, for ztensor 1.1.1.
     Ztensor1_1,
-    /// `lab/others/src/candle.rs`.
+    /// The program `lab/others/src/candle.rs`, for candle.
     Candle,
-    /// `lab/python/readers`.
+    /// The script `lab/python/readers/read.py`, for packages of Python.
     Python,
 }
 
 /// A reader in one of its ways of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reader {
-    /// The name on the command line.
+    /// The name of the reader on the command line.
     pub(crate) key: &'static str,
-    /// The name in the results.
+    /// The name of the reader in the results.
     pub(crate) name: &'static str,
-    /// The functions that it calls.
+    /// The functions that the reader calls.
     pub(crate) calls: &'static str,
     pub(crate) program: Program,
-    /// The formats that it reads. A generation of zTensor is `ztensor`, a space and the generation.
+    /// The formats that the reader reads. A generation of zTensor is spelled `ztensor`, a space and the generation.
     reads: &'static [&'static str],
 }
 
@@ -70,7 +70,7 @@ pub(crate) static ZTEN: Reader =
 /// A reader that does what its options say, so that tests can produce every outcome.
 static DEMO: Reader = Reader::new(Program::Runner, ["demo", "demo", ""], &[]);
 
-/// All other readers, each with its strictest settings.
+/// All readers except [`ZTEN`] and [`DEMO`], each with its strictest settings.
 pub(crate) static READERS: [Reader; 15] = [
     Reader::new(
         Program::Runner,

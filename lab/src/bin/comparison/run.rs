@@ -14,7 +14,7 @@ use crate::suite::{self, Entry, Expected};
 /// The content that a program reports if it scans a file without reading tensors, as in `read.py`.
 const SCANNED: &str = "-";
 
-/// A file, and the outcomes of the readers.
+/// A file of the suite, and the outcomes of the readers that read it.
 pub(crate) struct Given {
     pub(crate) entry: Entry,
     pub(crate) outcomes: Vec<(&'static Reader, Outcome)>,

@@ -41,7 +41,7 @@ pub(crate) enum Expected {
 }
 
 impl Expected {
-    /// Returns the text of the cell in a table.
+    /// Returns the name of the expected outcome in the tables of the document.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",

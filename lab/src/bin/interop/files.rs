@@ -14,14 +14,14 @@ use crate::generate::{self, Taste};
 use crate::ours::{self, Manner};
 use crate::theirs;
 
-/// The implementation that writes.
+/// The implementation that writes a file: zten or the reference implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hand {
     Ours,
     Theirs,
 }
 
-/// The number of files, objects and so on that were compared.
+/// How many files, objects and other things were compared, for the report of the run.
 #[derive(Default)]
 struct Counts {
     files: u64,
@@ -171,7 +171,8 @@ fn alter(content: &mut Content, rng: &mut Rng) -> bool {
     true
 }
 
-/// Damages a byte of one component. Both must report a wrong checksum, which shows that they verify files of the other.
+/// Damages a byte of one component. zten and the reference implementation must both report a wrong checksum, which
+/// shows that they verify each other's files.
 fn damage(path: &Path, objects: &[Object], rng: &mut Rng, counts: &mut Counts) -> Result<()> {
     let full = |object: &Object| object.parts.iter().any(|part| !part.bytes.is_empty());
     let full: Vec<&Object> = objects.iter().filter(|object| full(object)).collect();

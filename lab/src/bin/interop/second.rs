@@ -16,7 +16,7 @@ use zten::Archive;
 use zten::element::{LogicalType, StorageType};
 use zten::verify::DigestAlgorithm;
 
-/// An object, with which the results of both are compared.
+/// An object of generation 2, with which the results of both implementations are compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) name: String,
@@ -28,7 +28,7 @@ pub(crate) struct Object {
     pub(crate) compressed: bool,
 }
 
-/// A part: its decoded little-endian bytes.
+/// A component of an [`Object`], with its decoded little-endian bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) role: &'static str,
@@ -137,8 +137,8 @@ fn one(path: &Path, kind: u64, rng: &mut Rng, counts: &mut Counts) -> Result<()>
     Ok(())
 }
 
-/// Damages a byte of an uncompressed part, because a seek table has unused bits. Both must report it, which shows that they verify
-/// files of the other.
+/// Damages a byte of a raw component (a seek table has unused bits, so frames are left alone). Both implementations
+/// must report the damage, which shows that they verify each other's files.
 fn damage(path: &Path, objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let full = |object: &&Object| {
         !object.compressed && object.parts.iter().any(|part| !part.bytes.is_empty())

@@ -34,7 +34,7 @@ pub(crate) struct Group {
     pub(crate) claims: Vec<Claim>,
 }
 
-/// Contestants that take turns. The first one is the subject.
+/// A race between contestants that take turns. The first contestant is the one that claims are about.
 pub(crate) struct Race {
     pub(crate) name: String,
     pub(crate) units: f64,
@@ -43,7 +43,7 @@ pub(crate) struct Race {
     pub(crate) times: Vec<Times>,
 }
 
-/// A figure that must be reached.
+/// A claim of the documents: a measured figure, and the bound that it must keep.
 pub(crate) struct Claim {
     pub(crate) what: String,
     pub(crate) figure: f64,

@@ -6,7 +6,7 @@ use crate::cases::Group;
 use crate::report::digits;
 
 const WIDTH: f64 = 760.0;
-/// The x coordinate at which bars begin, and the length of the longest bar.
+/// The x coordinate at which the bars of a chart begin.
 const LEFT: f64 = 210.0;
 const ROOM: f64 = 470.0;
 const ROW: f64 = 20.0;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::io::{self, BufRead as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// Shorter work is done several times for one answer.
+/// The shortest duration of the work for one answer. Shorter work is done several times.
 const LEAST: Duration = Duration::from_millis(4);
 
 /// Serves work that is timed as a whole. Dropping the result counts in the time.

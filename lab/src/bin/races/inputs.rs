@@ -12,7 +12,7 @@ use zten_corpus::cbor::text;
 use zten_lab::readers::{safetensors, ztensor_2};
 use zten_testkit::generate;
 
-/// The number of bytes of each of many objects.
+/// The number of bytes of each object in files of many objects.
 const SMALL: usize = 64;
 const SHAPE: [u64; 2] = [4, 8];
 
@@ -60,14 +60,15 @@ impl Inputs {
         self.write("objects.zt", &writer.finish()?)
     }
 
-    /// Creates the same file in 2, as the reference writes it.
+    /// Creates a file with the objects of [`objects`](Self::objects) in generation 2, as the reference implementation
+    /// writes it.
     pub(crate) fn objects_v2(&self, count: usize) -> Result<PathBuf> {
         let path = self.path("objects-2.zt");
         ztensor_2::write(&path, &names(count, Order::Sorted), SHAPE)?;
         Ok(path)
     }
 
-    /// Creates the same file in 0.1.
+    /// Creates a file with the objects of [`objects`](Self::objects) in generation 0.1.
     pub(crate) fn old_objects(&self, count: usize) -> Result<PathBuf> {
         let names = names(count, Order::Sorted);
         let entries = names.iter().zip(1..).map(|(name, place)| {
@@ -84,7 +85,7 @@ impl Inputs {
         self.write("old.zt", &file)
     }
 
-    /// Creates the same file as `safetensors` writes it.
+    /// Creates a file with the objects of [`objects`](Self::objects) as `safetensors` writes it.
     pub(crate) fn safetensors(&self, count: usize) -> Result<PathBuf> {
         let file = safetensors::zeros(&names(count, Order::Sorted), &[4, 8])?;
         self.write("objects.safetensors", &file)

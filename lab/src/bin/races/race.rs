@@ -68,7 +68,7 @@ impl Times {
         Self { name: name.to_owned(), heap: 0, rounds: vec![count as f64] }
     }
 
-    /// Returns the median.
+    /// Returns the median of the durations in nanoseconds, or the count.
     pub(crate) fn median(&self) -> f64 {
         median(self.rounds.clone())
     }

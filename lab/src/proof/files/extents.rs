@@ -15,7 +15,7 @@ pub(super) enum Kind {
     EmptyAlike,
 }
 
-/// The number of bytes of an object in the manifest, and of a blob.
+/// The number of bytes that an object takes in the manifest.
 const OBJECT: usize = 66;
 const BLOB: usize = 64;
 

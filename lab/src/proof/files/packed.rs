@@ -11,7 +11,7 @@ pub(super) struct Content {
     decoded: usize,
 }
 
-/// Returns a file with one component.
+/// Returns a zTensor file with one component that stores these frames.
 pub(super) fn one(Content { stored, decoded }: Content) -> Made {
     let mut layout = layout();
     let length = stored.len() as u64;
@@ -20,7 +20,7 @@ pub(super) fn one(Content { stored, decoded }: Content) -> Made {
     Made { file: built(layout), decoded: decoded as u64 }
 }
 
-/// The kind of all blocks of a frame.
+/// The kind of all blocks of a frame, which a decoder finds expensive.
 #[derive(Clone, Copy)]
 pub(super) enum Block {
     Raw,
@@ -60,7 +60,7 @@ pub(super) fn blocks(size: usize, window: u8, kind: Block) -> Content {
     Content { stored: frame.end().bytes, decoded: before + count * decoded }
 }
 
-/// The largest block.
+/// The largest number of bytes that a block may decode to.
 const FULL: usize = 128 << 10;
 
 /// Returns a block without its header, and the number of bytes that it decodes to.
@@ -76,7 +76,7 @@ fn block(kind: Block) -> (Vec<u8>, usize) {
     }
 }
 
-/// Returns literals whose codes are described by weights, each of which is one of a pair.
+/// Returns a literals section of two literals with Huffman codes that are described by as many weights as possible.
 fn huffman() -> Vec<u8> {
     // The weights 11, 10, ..., 1 of the symbols 0 to 10. The weight of symbol 11, which is 1, is implied.
     let weights = [0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
@@ -88,7 +88,8 @@ fn huffman() -> Vec<u8> {
     [&header[..3], &stream, &[0]].concat()
 }
 
-/// Returns one sequence with tables that have as many states as they may, all for symbol 0: RFC 8878 §4.1.1.
+/// Returns a block of one sequence, whose three tables have as many states as possible, all of them for symbol 0: RFC
+/// 8878 §4.1.1.
 fn tables() -> Vec<u8> {
     // The logarithm minus 5 in 4 bits, and the number of all states plus 1 in 10 or 9 bits, which are ones.
     let [lengths, offsets] = [4 | 0x3ff << 4, 3 | 0x1ff << 4_u16].map(u16::to_le_bytes);
@@ -97,12 +98,12 @@ fn tables() -> Vec<u8> {
     [&raw_literals(&[])[..], &[1, 0xa8], &lengths, &offsets, &lengths, &bits].concat()
 }
 
-/// Returns frames of one byte each.
+/// Returns about `size` bytes of frames, each of which decodes to one byte.
 pub(super) fn frames(size: usize) -> Content {
     repeated(size, &Frame::single(1, 0).raw(&[7]).end().bytes)
 }
 
-/// Returns frames of one byte each, with a checksum.
+/// Returns about `size` bytes of frames with a checksum, each of which decodes to one byte.
 pub(super) fn checked_frames(size: usize) -> Content {
     repeated(size, &Frame::single(1, CHECKED).raw(&[7]).end().bytes)
 }
@@ -112,7 +113,8 @@ fn repeated(size: usize, frame: &[u8]) -> Content {
     Content { stored: frame.repeat(count), decoded: count }
 }
 
-/// Returns blocks with as many of the shortest sequences as they may have.
+/// Returns a frame whose compressed blocks have as many of the shortest sequences (matches of three bytes) as a block
+/// may decode to.
 pub(super) fn short_sequences(size: usize) -> Content {
     // The sequences of one block. None of them takes a bit, so the size field needs its own offset.
     let count = FULL / 3;
@@ -126,7 +128,7 @@ pub(super) fn short_sequences(size: usize) -> Content {
     Content { stored: frame.end().bytes, decoded: 8 + blocks * 3 * count }
 }
 
-/// Returns a frame whose last block, after many valid ones, is cut off.
+/// Returns a frame of many valid blocks and a last block that lacks its last two bytes.
 pub(super) fn corrupt(size: usize) -> Content {
     let (stored, made) = block(Block::Huffman);
     let count = super::count(size, stored.len() + 3);
@@ -138,7 +140,7 @@ pub(super) fn corrupt(size: usize) -> Content {
     Content { stored: frame.end().bytes, decoded: (count + 1) * made }
 }
 
-/// Returns components of one frame with one byte.
+/// Returns a file with many components, each of which is a frame that decodes to one byte.
 pub(super) fn components(size: usize) -> Made {
     let frame = Frame::single(1, 0).raw(&[7]).end().bytes;
     let mut layout = layout();
@@ -158,7 +160,7 @@ pub(super) fn components(size: usize) -> Made {
     Made { file: built(layout), decoded }
 }
 
-/// Returns matrices of one value, whose sizes are known only after decoding.
+/// Returns a file with CSR matrices of one value each, whose sizes are known only after decoding.
 pub(super) fn unsized_csr(size: usize) -> Made {
     let mut layout = layout();
     let count = super::count(size, 240 + 3 * 64);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The message when such a write is detected. The process then aborts.
 pub const OVERRUN: &str = "memory past an allocation was written";
 
-/// The bytes that follow every allocation.
+/// The bytes that the allocator writes after every allocation, to detect writes beyond its end.
 const MARK: [u8; 16] = *b"\x9d\xe1\x5c\xb3the end\xf4\x87\xca\x31\x06";
 
 /// The allocator, which each program that lets a reader read declares as its global one.

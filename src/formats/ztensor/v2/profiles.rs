@@ -103,8 +103,8 @@ pub(crate) enum Count {
 }
 
 impl Types {
-    /// Returns whether the component `part` has one of these types. If `part` has a `type` that its profile (a versioned layout such as
-    /// `zt.mx/1`) does not define, only the dtype is compared: see [`ComponentRecord::is_beyond_profile`].
+    /// Returns whether the component `part` has one of these types. If `part` has a `type` that its profile (a versioned layout
+    /// such as `zt.mx/1`) does not define, only the dtype is compared: see [`ComponentRecord::is_beyond_profile`].
     pub(crate) fn allow(self, part: &ComponentRecord) -> bool {
         use LogicalType as L;
         use StorageType as S;

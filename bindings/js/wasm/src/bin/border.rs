@@ -1,4 +1,4 @@
-//! Gives a wasm module over `zten` its border: the plain exports and imports that hosts use.
+//! Replaces the exports and imports that `wasm-bindgen` generates for a wasm module of `zten` by plain ones, which hosts call directly.
 //!
 //! `wasm-bindgen` makes exports and imports without `unsafe`, together with glue code that serves only one instance. Each file
 //! needs an instance of its own, so the hosts (`instance.ts`) call the module directly. This program gives imports back their plain
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         .generate_output()
         .with_context(|| built.display().to_string())?;
     let module = output.wasm_mut();
-    // This function fills the table of the glue's objects, which no host has.
+    // The start function fills a table of JavaScript objects that only the glue code uses, so it is removed.
     if let Some(start) = module.start.take() {
         module.funcs.delete(start);
     }
@@ -57,9 +57,12 @@ fn main() -> Result<()> {
     write(&out.with_extension(""), &wasm)
 }
 
-/// Returns the plain name of an import called `__wbg_NAME_HASH`.
+/// Returns the name `NAME` of an import that `wasm-bindgen` has called `__wbg_NAME_HASH`.
+///
+/// # Errors
+/// `NAME` is not one of [`IMPORTS`].
 fn plain(mangled: &str) -> Result<&'static str> {
     let name = mangled.strip_prefix("__wbg_").and_then(|rest| Some(rest.rsplit_once('_')?.0));
     let known = IMPORTS.into_iter().find(|known| name == Some(known));
-    known.with_context(|| format!("no host gives {mangled}"))
+    known.with_context(|| format!("the import {mangled} is none that a host provides"))
 }

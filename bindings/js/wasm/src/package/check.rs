@@ -16,7 +16,7 @@ use zten_report::check::{Report, Scope, Valid, summary, with_notes};
 /// The check in progress: set by [`begin`], removed by [`end`].
 static CHECK: Mutex<Option<Check<'static>>> = Mutex::new(None);
 
-/// Begins to validate `file`. If its name has the suffix of another format, writes the finding to `out`, and does not begin.
+/// Begins to validate `file`. If the suffix of the file's name is that of another format, writes the finding to `out` instead.
 pub(crate) fn begin(file: &'static File, out: &mut Answer) -> io::Result<()> {
     if !check_name(file, out)? {
         return Ok(());
@@ -24,7 +24,7 @@ pub(crate) fn begin(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut check) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
     };
-    // The code for sibling files would make the modules for single formats larger.
+    // Only `full.wasm` and the page have sibling files. The code for them would make the modules for single formats larger.
     let subject = if cfg!(feature = "siblings") {
         Subject::from(file)
     } else {
@@ -34,7 +34,8 @@ pub(crate) fn begin(file: &'static File, out: &mut Answer) -> io::Result<()> {
     Ok(())
 }
 
-/// Verifies the content of object `ordinal` of `file`. Writes the finding to `out` if no other object can change the verdict.
+/// Reads and verifies the content of object `ordinal` of `file`. If no other object can change the verdict, ends the validation, and writes the
+/// report to `out`.
 pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
@@ -50,7 +51,8 @@ pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io:
     }
 }
 
-/// Compares tensors of `file` that are in two files of an index. Writes a finding to `out` if that failed: the host may call again then.
+/// Compares the tensors that are in two files of the index `file`. Writes a finding to `out` if these files could not be read. The host may then call
+/// again.
 #[cfg(feature = "siblings")]
 pub(crate) fn copies(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECK.try_lock() else {
@@ -63,7 +65,7 @@ pub(crate) fn copies(file: &'static File, out: &mut Answer) -> io::Result<()> {
     }
 }
 
-/// Ends the validation of `file`, and writes the report to `out`.
+/// Ends the validation of `file`, after its last object, and writes the report to `out`.
 pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut check) = CHECK.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());

@@ -1,4 +1,4 @@
-//! Dequantizes objects.
+//! Computes the elements of quantized objects for the JavaScript package.
 
 use std::io::{self, BufWriter, Write};
 
@@ -10,7 +10,8 @@ use zten::{Error, Tensor};
 
 use super::read::done;
 
-/// Hands the dequantized elements of an object to the host, as little-endian `f32`.
+/// Computes the elements of object `object` of `file`, which is quantized, and hands them to the host as little-endian `f32`, in row-major order. Then
+/// writes to `out` whether the digests were verified, or the finding about an error.
 pub(crate) fn object(file: &'static File, object: u32, out: &mut Answer) -> io::Result<()> {
     let mut data = BufWriter::with_capacity(1 << 16, Out::Data);
     let read = session::tensor(file, object).and_then(|tensor| elements(&tensor, &mut data));
@@ -25,7 +26,7 @@ fn elements(tensor: &Tensor<'_>, out: &mut impl Write) -> Result<Verified, Error
     let mut values = tensor.dequantizer()?;
     while let Some(chunk) = values.next_chunk()? {
         for value in chunk {
-            // Handing bytes to the host does not fail.
+            // Handing bytes to the host cannot fail, so the result is ignored.
             let _ = out.write_all(&value.to_le_bytes());
         }
     }

@@ -1,4 +1,4 @@
-//! Describes the file and its objects from the manifest, with unescaped names.
+//! Describes the file and its objects from the manifest, for the JavaScript package. Names are not escaped, because programs use them.
 
 use std::io::{self, Write as _};
 
@@ -61,7 +61,7 @@ pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Resu
         tensor.own_attributes()
     };
     let Some(attributes) = attributes else { return Ok(()) };
-    // A map of indefinite length can be written entry by entry, without counting the entries first.
+    // The attributes are written as a CBOR map of indefinite length, so that they need not be counted before the first one is written.
     out.write_all(&[0xbf])?;
     for (key, item) in attributes {
         let mut text = Encoder::default();
@@ -72,7 +72,7 @@ pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Resu
     out.write_all(&[0xff])
 }
 
-/// An object in a list for the host, with what the host needs to know to read its components.
+/// The description of an object, as `zten ls --json` has it, with what the host needs to know to read its components.
 #[derive(Serialize)]
 struct Listed<'a> {
     object: DescribedObject<'a, false>,
@@ -93,7 +93,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// What the host needs to know to read a component.
+/// What the host needs to know to read a component, such as which bytes of which file it has to fetch first.
 #[derive(Serialize)]
 struct Reading {
     /// The offset of the first byte of the file or shard that reading the component reads.
@@ -120,10 +120,10 @@ impl Reading {
 /// Returns whether the stored bytes of `component` are its elements in order, so that a part can be read without later bytes.
 fn is_windowed(component: &Component<'_>) -> bool {
     let is_bool = component.dtype() == DType::Bool;
-    // For an invalid bool the error depends on the checksum: a wrong checksum is reported instead, and needs all bytes.
+    // If a bool is invalid and the checksum is wrong, the checksum is reported, which needs all bytes.
     component.encoding() == Encoding::Raw
         && !component.is_strided()
-        // A checksum that covers more than the blob needs all covered bytes before the first element.
+        // A digest that covers bytes around the blob is computed from all of these before the first element is returned. A checksum is not.
         && (component.has_checksum() || component.read_range() == component.extent().range())
         && !(is_bool && component.has_checksum())
 }

@@ -1,4 +1,4 @@
-//! Reads the content of components.
+//! Reads the content of components for the JavaScript package: whole components step by step, and parts of dense objects.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use zten::{Error, Reader};
 /// The reader of the component that [`stream`] has begun.
 static STREAM: Mutex<Option<Reader<'static>>> = Mutex::new(None);
 
-/// Begins to read component `component` of object `object`.
+/// Begins to read component `component` of object `object` of `file`, for calls of [`advance`]. Writes the finding to `out` if it cannot be read.
 pub(crate) fn stream(
     file: &'static File,
     object: u32,
@@ -32,7 +32,8 @@ pub(crate) fn stream(
     }
 }
 
-/// Reads about `bytes` further bytes of the component that [`stream`] began, and hands them to the host if `hand` is true.
+/// Reads about `bytes` further decoded bytes of the component that [`stream`] began, and hands them to the host if `hand` is true. At the end of the
+/// component, writes to `out` whether its digest was verified; after an error, writes the finding.
 pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> io::Result<()> {
     let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };
     let Some(reader) = stream.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
@@ -59,7 +60,8 @@ pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> 
     Ok(())
 }
 
-/// Reads the part `ranges` of a dense object, and hands its elements to the host.
+/// Reads a part of the dense object `object` of `file`, and hands its elements to the host. `ranges` has the start and the end of the part in each
+/// dimension, as little-endian `u64`. Then writes to `out` whether a digest was verified, or the finding about an error.
 pub(crate) fn slice(
     file: &'static File,
     object: u32,
@@ -81,7 +83,7 @@ fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, Er
         .map(|[start, end]| u64::from_le_bytes(*start)..u64::from_le_bytes(*end))
         .collect();
     tensor.slice(&ranges[..])?.parts(|part| {
-        // Handing bytes to the host does not fail.
+        // Handing bytes to the host cannot fail, so the result is ignored.
         let _ = Out::Data.write_all(part);
         Ok(())
     })

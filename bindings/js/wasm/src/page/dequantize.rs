@@ -10,8 +10,8 @@ use zten::{Encoding, Error, Tensor};
 use super::sparsity::check_held;
 use crate::session;
 
-/// Returns the elements of `tensor` at `places`: ascending positions in row-major order. The tensor is quantized, or has elements of
-/// which two share a byte.
+/// Returns the elements of `tensor` at the positions `places`, which count elements in row-major order and are ascending. The tensor is quantized, or
+/// a dense tensor of `f4_e2m1`, two elements of which share a byte.
 pub(crate) fn at(tensor: &Tensor<'_>, places: &[u64]) -> Result<Vec<f32>, Error> {
     if has_parts(tensor) {
         return of_parts(tensor, places);
@@ -33,7 +33,7 @@ pub(crate) fn at(tensor: &Tensor<'_>, places: &[u64]) -> Result<Vec<f32>, Error>
     Ok(picker.found)
 }
 
-/// Returns whether a part of the quantized `tensor` can be computed from a part of the file.
+/// Returns whether some elements of the quantized `tensor` can be computed without reading and decoding the whole tensor.
 fn has_parts(tensor: &Tensor<'_>) -> bool {
     tensor.is_quantized()
         && tensor.components().all(|component| {
@@ -44,7 +44,8 @@ fn has_parts(tensor: &Tensor<'_>) -> bool {
         })
 }
 
-/// Computes the elements of `tensor` at the positions `places`, in this order. Neighboring elements are computed by one call.
+/// Computes the elements of the quantized `tensor` at the positions `places`, in this order, from the blocks that they are in. Neighboring elements
+/// are computed by one call.
 fn of_parts(tensor: &Tensor<'_>, places: &[u64]) -> Result<Vec<f32>, Error> {
     let mut found = vec![0.0; places.len()];
     let mut rest = found.as_mut_slice();
@@ -83,7 +84,7 @@ impl Picker<'_> {
     }
 }
 
-/// Passes the elements of a dense tensor of `f4_e2m1`, two a byte, to `picker`.
+/// Reads the elements of the dense `tensor` of `f4_e2m1`, two of which share a byte, and passes them to `picker` until it has found all that it wants.
 fn of_halves(tensor: &Tensor<'_>, picker: &mut Picker<'_>) -> Result<(), Error> {
     let mut reader = tensor.dense()?.reader()?;
     while let Some(chunk) = reader.next_chunk()? {

@@ -20,7 +20,7 @@ use crate::session::{self, File};
 /// The largest number of bytes of an attribute's value that are shown. Longer values are cut.
 const VALUE: usize = 4096;
 
-/// The largest number of values left out by zten whose names are listed.
+/// The largest number of names that are listed of values of a file that zten left out.
 const NAMES: usize = 200;
 
 /// A note on the file: a known loader may fail to read it, or values are left out.
@@ -51,7 +51,7 @@ impl From<Finding> for Noted {
     }
 }
 
-/// Writes the description of `file` to `out`.
+/// Writes the description of `file` to `out`: its format, the range of its manifest, its totals, the notes on it, and its attributes.
 pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Summary<'a> {
@@ -85,7 +85,8 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     to_writer(out, &summary)
 }
 
-/// Escapes the name `bytes`, which the page passes and which need not occur in the file, and writes it to `out`.
+/// Writes `bytes`, a name that the page passes, such as the name of the file, to `out` as a JSON text in which control and invisible characters are
+/// escaped.
 pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     to_shown(out, &String::from_utf8_lossy(bytes))
 }
@@ -101,8 +102,8 @@ pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Re
     to_shown(out, &List(|| objects().map(described)))
 }
 
-/// Describes object `ordinal` with its attributes in diagnostic notation. For an unread object, adds what its rule requires and
-/// advises.
+/// Writes a list of three items about object `ordinal` to `out`: its description; its attributes in diagnostic notation; and, if zten does not read
+/// the object, the reason and the advice of the rule that says so, otherwise null.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;
@@ -118,7 +119,7 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
     out.write_all(b"]")
 }
 
-/// Returns `attributes` as pairs of key and value in diagnostic notation.
+/// Returns `attributes` as pairs: the key, and the value in the diagnostic notation of CBOR, of which at most [`VALUE`] bytes are kept.
 fn notations(attributes: Attributes<'_>) -> Vec<(Text<Escaped<'_>>, String)> {
     attributes.map(|(key, item)| (Text(Escaped(key)), diagnostic::cut(&item, VALUE))).collect()
 }

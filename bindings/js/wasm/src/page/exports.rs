@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{describe, picture, save, statistics, validate, values};
 
-/// Answers with the name in the input of the call, with its control and invisible characters escaped.
+/// Answers with the input of the call, a name of `length` bytes, as a JSON text in which control and invisible characters are escaped.
 #[wasm_bindgen]
 pub fn name(length: usize) -> u32 {
     with(|_, out| describe::name(&input(length)?, out))
@@ -26,37 +26,39 @@ pub fn list(first: u32, count: u32) -> u32 {
     on_file(|file, out| describe::list(file, first, count, out))
 }
 
-/// Describes object `ordinal`, with its attributes.
+/// Answers with the description of object `ordinal`, its attributes and, if zten does not read it, the reason.
 #[wasm_bindgen]
 pub fn object(ordinal: u32) -> u32 {
     on_file(|file, out| describe::object(file, ordinal, out))
 }
 
-/// Validates all content of the file. A name with the suffix of another format is reported instead.
+/// Reads and validates all content of the file, and answers with the report. If the suffix of the file's name is that of another format, answers with
+/// the finding about that instead.
 #[wasm_bindgen]
 pub fn validate_all() -> u32 {
     on_file(|file, out| if check_name(file, out)? { validate::all(file, out) } else { Ok(()) })
 }
 
-/// Validates one component.
+/// Reads and validates component `component` of object `object`, and answers with the result or the finding.
 #[wasm_bindgen]
 pub fn validate_component(object: u32, component: u32) -> u32 {
     on_file(|file, out| validate::component(file, (object, component), out))
 }
 
-/// Answers with statistics of the elements of a component.
+/// Reads component `component` of object `object`, and answers with statistics of its elements.
 #[wasm_bindgen]
 pub fn statistics(object: u32, component: u32) -> u32 {
     on_file(|file, out| statistics::component(file, (object, component), out))
 }
 
-/// Answers with a picture of an object: a grid of some of its elements, or of counts of its entries if it is sparse.
+/// Answers with a picture of object `object`: a grid of some of its elements, or of the numbers of entries in each cell if it is sparse.
 #[wasm_bindgen]
 pub fn picture(object: u32) -> u32 {
     on_file(|file, out| picture::object(file, object, out))
 }
 
-/// Selects the part of an array for the next call of [`elements`], or the entries for that of [`entries`]. The input of the call has the ranges.
+/// Selects the part of an array for the next call of [`elements`], or the entries for the next call of [`entries`]. The input of the call, of `length`
+/// bytes, has the start and the end of each range, as little-endian `u64`.
 #[wasm_bindgen]
 pub fn select(length: usize) -> u32 {
     with(|_, _| input(length).map(|ranges| values::select(&ranges)))
@@ -75,7 +77,7 @@ pub fn entries(object: u32) -> u32 {
     on_file(|file, out| values::entries(file, object, out))
 }
 
-/// Hands a component to the host as a NumPy file.
+/// Hands component `component` of object `object` to the host as the bytes of a NumPy file, and answers with a note about its dtype or an error.
 #[wasm_bindgen]
 pub fn save(object: u32, component: u32) -> u32 {
     on_file(|file, out| {

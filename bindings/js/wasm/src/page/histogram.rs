@@ -1,4 +1,4 @@
-//! Computes a histogram in one pass over numbers of unknown range.
+//! A histogram that is computed in one pass over numbers whose range is not known before.
 
 /// The number of counted numbers in each of 256 intervals of equal width.
 ///
@@ -32,7 +32,8 @@ impl Histogram {
     /// The bound for multiples of the width, 2^52. Below it, the two ends of an interval are different numbers.
     const MOST: f64 = 4_503_599_627_370_496.0;
 
-    /// Adds `number`, which is finite, to the count of its interval. Widens the intervals until it fits.
+    /// Adds 1 to the count of the interval that `number`, a finite number, is in. If no interval has the number, doubles the width of the intervals
+    /// until one has it.
     pub fn count(&mut self, number: f64) {
         loop {
             let scaled = scale(number, -self.exponent).floor();
@@ -43,7 +44,8 @@ impl Histogram {
         }
     }
 
-    /// Counts a number at `multiple` of the width. Returns false if it does not fit into the 256 intervals.
+    /// Adds 1 to the count of the interval that begins at `multiple` times the width, and returns true. Returns false, and counts nothing, if this
+    /// interval and those that have counted numbers are more than 256.
     fn put(&mut self, multiple: i64) -> bool {
         let (low, high) = self.range.unwrap_or((multiple, multiple));
         let (low, high) = (low.min(multiple), high.max(multiple));
@@ -84,14 +86,14 @@ impl Histogram {
         self.exponent = self.exponent.saturating_add(1);
     }
 
-    /// Returns the width of an interval, the start of the first counted interval, and the counts up to the last counted
-    /// interval.
+    /// Returns the width of an interval, the start of the lowest interval that has counted a number, and the counts of the intervals from this one to
+    /// the highest that has. Returns `None` if no number has been counted.
     pub fn intervals(&self) -> Option<(f64, f64, &[u64])> {
         let (low, high) = self.range?;
         let start = usize::try_from(low - self.first).ok()?;
         let end = usize::try_from(high - self.first).ok()?.checked_add(1)?;
         let width = scale(1.0, self.exponent);
-        // The first interval of the widest range would begin at minus infinity.
+        // For numbers up to the largest `f64`, the start of the first interval would be minus infinity.
         let least = (signed(low) * width).max(f64::MIN);
         Some((width, least, self.counts.get(start..end)?))
     }

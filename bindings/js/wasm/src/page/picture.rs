@@ -1,4 +1,4 @@
-//! Reduces a dense array to a grid of numbers that fits on a screen.
+//! Reduces a dense or sparse tensor to a small grid of numbers, which the page draws as a picture.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use zten::number::NumberKind;
 
 /// The largest number of rows and of columns of a grid.
 pub(crate) const MOST: u64 = 160;
-/// The largest size in bytes of rows that are read as a whole. Of longer rows only the picked elements are read.
+/// The largest size in bytes of a row of a matrix that is read as a whole. Of a longer row, only the elements that the grid shows are read.
 const ROW: u64 = 64 << 10;
 
 /// A grid of numbers that is drawn as a picture, and the shape of the matrix that it shows.
@@ -41,10 +41,11 @@ impl Grid {
     }
 }
 
-/// Returns index number `place` of at most [`MOST`] evenly distributed indices below `count`.
+/// Returns the index, below `count`, of the row or column of a matrix that row or column `place` of the grid shows. The grid shows at most [`MOST`]
+/// of the `count` rows or columns, at even distances.
 fn picked(place: u64, count: u64) -> u64 {
     let most = count.clamp(1, MOST);
-    // The quotient is below 2^64, because `place` is below `most`.
+    // The quotient is below `count`, so below 2^64, because `place` is below `most`: the default is never used.
     u64::try_from(u128::from(place) * u128::from(count) / u128::from(most)).unwrap_or_default()
 }
 
@@ -77,7 +78,7 @@ fn narrow(number: f64) -> f32 {
     number as f32
 }
 
-/// Returns the grid, and whether its numbers are counts of entries.
+/// Computes the grid of object `ordinal`. Returns the grid, and whether its numbers are counts of the entries of a sparse object.
 fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
     let tensor = session::tensor(file, ordinal)?;
     match sparsity::count(&tensor)? {
@@ -86,7 +87,7 @@ fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
     }
 }
 
-/// Returns a grid of evenly distributed elements of a dense `tensor`.
+/// Returns a grid of elements of the dense `tensor` at even distances, as a matrix whose columns are the last dimension.
 fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let component = tensor.dense()?;
     let mut reader = component.reader()?;
@@ -94,10 +95,10 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let elements = tensor.element_count().ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if component.decoded_length() != elements.checked_mul(width) {
-        // The type is unknown, and so is the number of storage elements of one element.
+        // The elements are of a type that zten does not know, so it is not known how many bytes an element takes.
         return Err(Misuse::Type.into());
     }
-    // The last dimension are the columns, all other dimensions are the rows.
+    // The tensor is shown as a matrix: its last dimension gives the columns, and all other dimensions together give the rows.
     let columns = tensor.shape().last().copied().unwrap_or(1);
     let rows = elements.checked_div(columns).unwrap_or_default();
     let grid = Grid { rows, columns, numbers: Vec::new() };
@@ -113,7 +114,7 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     Ok(cells.grid)
 }
 
-/// A grid whose cells are filled in their order.
+/// A grid that is being filled with numbers, row by row.
 struct Cells {
     grid: Grid,
     kind: NumberKind,
@@ -137,7 +138,7 @@ impl Cells {
         row.checked_mul(columns)?.checked_add(picked(column, columns))
     }
 
-    /// Fills cells with the elements in `chunk`, the next bytes of the component.
+    /// Fills the cells that show elements in `chunk`, the next decoded bytes of the component.
     fn add(&mut self, chunk: &[u8]) {
         let end = self.position.saturating_add(u64::try_from(chunk.len()).unwrap_or_default());
         let size = self.size();
@@ -154,7 +155,7 @@ impl Cells {
         self.position = end;
     }
 
-    /// Fills all cells by reading single elements of an uncompressed component.
+    /// Fills all cells by reading only the elements that they show, or whole short rows, from the uncompressed `component` of `file`.
     fn seek(&mut self, file: &File, component: &Component<'_>) -> Result<(), Error> {
         let size = self.size();
         let row = self.grid.columns.saturating_mul(size);

@@ -1,4 +1,4 @@
-//! Saves a component as a NumPy file.
+//! Converts a component to a NumPy file, which the page offers for saving.
 
 use std::io::{self, Write};
 
@@ -13,9 +13,10 @@ use crate::session::{self, File};
 use zten::npy;
 use zten::number::NumberKind;
 
-/// Writes one component to `data` as a NumPy file, and a document about the file to `out`.
+/// Writes the component at `place`, the ordinals of object and component, to `data` as a NumPy file. Then writes to `out` the note of [`saved`] on its
+/// dtype, or an error.
 ///
-/// The data of a dense object has the shape of the object; other components have one dimension.
+/// The array has the shape of the object if the object is dense, otherwise one dimension.
 pub fn component(
     file: &File,
     place: (u32, u32),
@@ -64,10 +65,10 @@ fn write(
     while let Some(chunk) = reader.next_chunk()? {
         failed |= data.write_all(chunk).is_err();
     }
-    Ok(if failed { Err("there is no room for it".to_owned()) } else { Ok(note) })
+    Ok(if failed { Err("the file cannot be written".to_owned()) } else { Ok(note) })
 }
 
-/// Returns the kind as which the elements of `component` are saved, and a note if it differs from their own kind.
+/// Returns the kind of numbers as which the elements of `component` are saved, and a note for the user if NumPy does not have their own kind.
 fn saved(component: &Component<'_>) -> (NumberKind, Option<&'static str>) {
     let kind = NumberKind::of_component(component).unwrap_or(NumberKind::Plain(StorageType::U8));
     match kind {

@@ -6,7 +6,7 @@ use zten::{Error, Layout, Tensor};
 
 use super::picture::{Grid, MOST};
 
-/// The largest total size in bytes of the decoded components of a sparse or quantized tensor that is shown: they are held in memory.
+/// The largest number of decoded bytes of all components of a sparse or quantized tensor that is shown, because they are held in memory together.
 const HELD: u64 = 256 << 20;
 
 /// Counts the entries of the sparse `tensor` that fall into each cell of a grid. Returns `None` if the tensor is not sparse.
@@ -24,7 +24,7 @@ pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
 /// does not state is decoded once to measure it.
 ///
 /// # Errors
-/// [`OutOfMemory`] if they are larger; the errors of reading such a component.
+/// [`OutOfMemory`] if the components are larger; the errors of decoding a component to measure it.
 pub(crate) fn check_held(tensor: &Tensor<'_>) -> Result<(), Error> {
     let mut total = 0_u64;
     for component in tensor.components() {
@@ -58,7 +58,8 @@ fn csr(matrix: &Csr<'_>) -> Grid {
     grid
 }
 
-/// Counts the entries of `tensor` as those of a matrix, whose rows are all dimensions except the last.
+/// Counts the entries of `tensor` in each cell of a grid. The tensor is shown as a matrix: its last dimension gives the columns, and all other
+/// dimensions together give the rows.
 fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
     let shape = tensor.shape().to_vec();
     let (columns, leading) = shape.split_last().unwrap_or((&1, &[]));
@@ -79,7 +80,7 @@ fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
     Ok(grid)
 }
 
-/// Returns a grid of zeros for a matrix of `rows` and `columns`.
+/// Returns a grid in which all counts are 0, for a matrix of `rows` rows and `columns` columns.
 fn empty(rows: u64, columns: u64) -> Grid {
     let mut grid = Grid { rows, columns, numbers: Vec::new() };
     let cells = usize::try_from(grid.height().saturating_mul(grid.width()));
@@ -96,7 +97,7 @@ fn count_entry(grid: &mut Grid, row: u64, column: u64) {
     }
 }
 
-/// Returns the row or column of the grid that shows row or column `index` of a matrix with `count` of them.
+/// Returns the row of the grid that shows row `index` of a matrix with `count` rows; columns are computed in the same way.
 fn cell(index: u64, count: u64) -> u64 {
     let most = u128::from(count.min(MOST));
     let cell = (u128::from(index) * most).checked_div(count.into());

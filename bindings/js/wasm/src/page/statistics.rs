@@ -31,7 +31,7 @@ impl Whole {
     }
 }
 
-/// The statistics of the elements that have been read.
+/// The statistics of the elements that have been read so far, and their histogram.
 struct Seen {
     kind: NumberKind,
     statistics: Statistics,
@@ -50,7 +50,7 @@ pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Re
 fn read(file: &File, place: (u32, u32)) -> Result<Seen, Error> {
     let component = session::component(file, place)?;
     let mut reader = component.reader()?;
-    // Each component with a reader has a kind, so the default is never used.
+    // A component that can be read has elements of a known kind, so the default is never used.
     let kind = NumberKind::of_component(&component).unwrap_or(NumberKind::Plain(StorageType::U8));
     let (mut statistics, mut histogram) = (Statistics::default(), Histogram::default());
     let (mut whole, mut numbers) = (Whole::default(), Vec::new());
@@ -69,7 +69,7 @@ fn document(seen: &Seen, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Document<'a> {
         statistics: &'a Statistics,
-        /// The minimum, as the shortest digits that its element type needs.
+        /// The smallest element, in as many digits as tell it from other elements of its type.
         min: Option<String>,
         max: Option<String>,
         magnitude: bool,

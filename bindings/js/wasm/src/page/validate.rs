@@ -1,4 +1,4 @@
-//! Validates content: one component, or the whole file.
+//! Validates one component, or the whole file, and answers with the result, for the page.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,8 @@ use super::describe::Noted;
 use crate::problem;
 use crate::session::{self, File};
 
-/// Validates all of `file`, and writes the report to `out`: the notes on a valid file, or the error. Findings of opening, such as a
-/// broken rule about metadata that a loader relies on, count as well.
+/// Reads and validates all of `file`, and writes the report to `out`: the notes on a valid file, or the error. An error in the header that did not
+/// keep the file from being opened, such as wrong metadata on which loaders rely, is reported too.
 pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Validated<'a> {
@@ -34,7 +34,8 @@ pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Validates the component at `place`, the ordinals of object and component: its digest, size, compression and bools.
+/// Reads the component at `place`, the ordinals of object and component, validates its digest, size, compression and bools, and writes the result or
+/// the finding to `out`.
 pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Validated<'a> {

@@ -1,4 +1,4 @@
-//! Formats the elements of a part of a tensor as text, and the entries of a sparse tensor.
+//! Reads some elements of a dense or quantized tensor, or some entries of a sparse tensor, and formats them as text for the page.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -66,7 +66,7 @@ fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
     Ok(texts(NumberKind::Plain(StorageType::F32), &bytes))
 }
 
-/// Returns the elements of the part `ranges` of the dense `tensor`.
+/// Reads the elements of the dense `tensor` within `ranges`, one range for each dimension, and returns each as text, in row-major order.
 fn dense(tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> Result<Vec<String>, Error> {
     let slice = tensor.slice(ranges)?;
     let kind = NumberKind::of_component(&tensor.dense()?).ok_or(Misuse::Type)?;
@@ -79,8 +79,8 @@ fn dense(tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> Result<Vec<String>, Erro
     Ok(texts(kind, &bytes))
 }
 
-/// Returns the positions in row-major order of the elements in the part `ranges` of an array of this `shape`, in ascending order.
-/// Returns `None` if the part is not within the array, or has more than [`MOST`] elements.
+/// Returns the positions of the elements within `ranges`, one range for each dimension, of an array of `shape`. A position counts elements in row-major
+/// order. Returns `None` if the ranges are not within the shape, or have more than [`MOST`] elements.
 fn places(shape: &[u64], ranges: &[Range<u64>]) -> Option<Vec<u64>> {
     if shape.len() != ranges.len() {
         return None;
@@ -101,7 +101,7 @@ fn places(shape: &[u64], ranges: &[Range<u64>]) -> Option<Vec<u64>> {
     Some(places)
 }
 
-/// Returns each element in `bytes`, which are elements of the type `kind`, as text.
+/// Formats `bytes`, elements of the type `kind`: returns each element as text.
 fn texts(kind: NumberKind, bytes: &[u8]) -> Vec<String> {
     let text = |element: &[u8]| {
         let mut text = Vec::new();
@@ -112,7 +112,7 @@ fn texts(kind: NumberKind, bytes: &[u8]) -> Vec<String> {
     bytes.chunks_exact(kind.width()).map(text).collect()
 }
 
-/// The entries of a sparse tensor that one call shows.
+/// The answer of [`entries`]: some entries of a sparse tensor.
 #[derive(Debug, Serialize)]
 struct Entries {
     /// The number of all entries of the tensor.
@@ -160,7 +160,7 @@ fn within(wanted: &Range<u64>, total: usize) -> Result<Range<usize>, Error> {
     if fits { Ok(selected) } else { Err(Misuse::Slice.into()) }
 }
 
-/// Returns the rows and columns of the `selected` entries.
+/// Returns the row and the column of each entry of `matrix` whose number is in `selected`.
 fn of_rows(matrix: &Csr<'_>, selected: Range<usize>) -> Vec<Vec<Integer>> {
     let columns = matrix.indices().widened().skip(selected.start);
     let mut ends = matrix.indptr().widened().skip(1);
@@ -175,7 +175,7 @@ fn of_rows(matrix: &Csr<'_>, selected: Range<usize>) -> Vec<Vec<Integer>> {
     entries.collect()
 }
 
-/// Returns the coordinates of the `selected` entries.
+/// Returns the index in each dimension of each of `entries` whose number is in `selected`.
 fn of_list(entries: &Coo<'_>, selected: Range<usize>) -> Vec<Vec<Integer>> {
     let mut axes: Vec<_> = (0..entries.shape().len())
         .filter_map(|dimension| entries.axis(dimension))
@@ -184,7 +184,7 @@ fn of_list(entries: &Coo<'_>, selected: Range<usize>) -> Vec<Vec<Integer>> {
     selected.map(|_| axes.iter_mut().filter_map(Iterator::next).map(Integer).collect()).collect()
 }
 
-/// Returns the `selected` elements of `component` as texts.
+/// Reads the elements of `component` whose numbers are in `selected`, and returns each as text.
 fn part(component: &Component<'_>, selected: Range<usize>) -> Result<Vec<String>, Error> {
     let kind = NumberKind::of_component(component).ok_or(Misuse::Type)?;
     let bytes = |index: usize| index.saturating_mul(kind.width());

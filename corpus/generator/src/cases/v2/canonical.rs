@@ -1,4 +1,4 @@
-//! The canonical form of generation 2.
+//! Cases of the corpus about the canonical form of generation 2.
 
 use twox_hash::XxHash3_64;
 
@@ -7,9 +7,11 @@ use crate::cbor::{Item, fields, map, marked, text, uint, uints};
 use crate::table::Table;
 use crate::v2::{FileV2, dense, file, object};
 
-/// The offsets of the first, the second and the third blob of a canonical file.
+/// The offset of the first blob of a canonical file.
 const FIRST: u64 = 65_536;
+/// The offset of the second blob of a canonical file.
 const SECOND: u64 = 131_072;
+/// The offset of the third blob of a canonical file.
 const THIRD: u64 = 196_608;
 
 pub(super) fn canonical(t: &mut Table) {
@@ -72,7 +74,7 @@ fn with_digest(dtype: &str, offset: u64, bytes: &[u8]) -> Item {
     ])
 }
 
-/// Returns a file with one dense object.
+/// Returns a canonical file of generation 2 with one dense object.
 fn form() -> FileV2 {
     dense(&[2, 2], digested("f32", FIRST), &[]).blob(65_536, &DATA).start(131_072)
 }

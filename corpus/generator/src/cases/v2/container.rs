@@ -1,4 +1,4 @@
-//! The container, and deterministic CBOR.
+//! Cases of the corpus about the container, and deterministic CBOR.
 
 use crate::base::NONE;
 use crate::cbor::{

@@ -1,4 +1,4 @@
-//! Rules that can be checked only by reading the data.
+//! Cases of the corpus about rules that can be checked only by reading the data.
 
 use crate::cbor::{text, uint, uints};
 use crate::table::Table;
@@ -35,7 +35,7 @@ pub(super) fn content(t: &mut Table) {
     behind_what_is_not_supported(t);
 }
 
-/// Parts with an error in an object that has an unsupported part.
+/// Adds cases about parts with an error in an object that has an unsupported part.
 fn behind_what_is_not_supported(t: &mut Table) {
     let two = || {
         let parts = vec![("p", part("u8", 4096, 4)), ("q", part("u8", 8192, 4))];
@@ -95,7 +95,7 @@ fn behind_what_is_not_supported(t: &mut Table) {
     t.reject_v2("coo-cell-repeated", "beside-a-type", twice.at_data(8196, 0, 0), near);
 }
 
-/// Sparse objects whose values are packed two in a byte.
+/// Adds cases about sparse objects whose values are packed two in a byte.
 fn sparse_nibbles(t: &mut Table) {
     let values = |file: FileV2, last| {
         file.set("w:values", typed("u8", "f4_e2m1", 4096, 2)).blob(4096, &[0x21, last])
@@ -113,7 +113,7 @@ fn sparse_nibbles(t: &mut Table) {
     t.reject_v2("csr-nnz", "nibbles", short.mark_length_of("w:indices"), "csr-nibbles");
 }
 
-/// Coordinates that repeat a cell, and coordinates that are not sorted.
+/// Adds cases about coordinates that repeat a cell, and coordinates that are not sorted.
 fn cells(t: &mut Table) {
     let of = |coords: &[u32]| coo().blob(8192, &crate::v2::words(coords));
     t.accept_v2("cells-in-any-order", of(&[1, 0, 1, 2]));

@@ -1,4 +1,4 @@
-//! `zt.zstd-seekable/1`.
+//! Cases of the corpus about the encoding `zt.zstd-seekable/1` of generation 2.
 
 use crate::table::Table;
 use crate::v2::{FileV2, encoded, frame, table};

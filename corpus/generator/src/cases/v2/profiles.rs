@@ -1,4 +1,4 @@
-//! The profiles that have attributes.
+//! Cases of the corpus about the profiles that have attributes.
 
 use crate::cbor::{array, fields, raw, text, uint, uints};
 use crate::table::Table;
@@ -12,7 +12,7 @@ pub(super) fn profiles(t: &mut Table) {
     of_gguf(t);
 }
 
-/// Returns blocks of `i8` along the first axis of `[4, 3]`.
+/// Returns a file with a `zt.mx/1` object of shape `[4, 3]` whose blocks of `i8` lie along the first axis.
 fn mx_along_the_first() -> FileV2 {
     mx().set("w:/shape", uints(&[4, 3]))
         .set("w:/attributes/axis", uint(0))
@@ -22,7 +22,7 @@ fn mx_along_the_first() -> FileV2 {
         .blob(8192, &[0x7f, 0x80, 0x81, 0x7e, 0xff, 0x00])
 }
 
-/// Returns three elements in one block.
+/// Returns a file with a `zt.mx/1` object of three 4-bit elements in one block, whose last byte is `last`.
 fn mx_odd(last: u8) -> FileV2 {
     mx().set("w:/shape", uints(&[3]))
         .set("w:/attributes/block_size", uint(3))

@@ -1,4 +1,4 @@
-//! Fields of records, names, and their values.
+//! Cases of the corpus about fields of records, names, and their values.
 
 use super::two;
 use crate::cbor::{array, map, marked, raw, text, uint, uints};

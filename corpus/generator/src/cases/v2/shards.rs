@@ -1,4 +1,4 @@
-//! The table of shards, and the parts in shards.
+//! Cases of the corpus about the table of shards, and the parts in shards.
 
 use crate::cbor::{Item, array, fields, marked, raw, text, uint, uints};
 use crate::table::Table;

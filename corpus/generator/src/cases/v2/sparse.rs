@@ -1,4 +1,4 @@
-//! Sparse objects.
+//! Cases of the corpus about sparse objects.
 
 use crate::cbor::{array, marked, text, uint, uints};
 use crate::table::Table;

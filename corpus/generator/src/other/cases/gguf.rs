@@ -1,4 +1,4 @@
-//! GGUF files.
+//! Cases of the corpus about GGUF files.
 
 use super::Cases;
 use crate::other::gguf::{big_endian, file, info, pair, text};
@@ -16,15 +16,15 @@ fn number(key: &str, value: u16) -> Vec<u8> {
     pair(key, 2, &value.to_le_bytes())
 }
 
-/// Returns one file of a split model, with a tensor of 2 bytes: its number, the number of files, and the number of tensors in all
-/// files.
+/// Returns one file of a split GGUF model, with a tensor of 2 bytes called `name`. `own` is the number of the file,
+/// `count` the number of files, and `tensors` the number of tensors in all files.
 fn part(name: &str, (own, count): (u16, u16), tensors: i32) -> Vec<u8> {
     let tensors = pair("split.tensors.count", 5, &tensors.to_le_bytes());
     let pairs = [number("split.no", own), number("split.count", count), tensors];
     file(&pairs, &[info(name, &[2], I8, 0)], &[1, 2])
 }
 
-/// Models that are split into several files.
+/// Adds cases about models that are split into several files.
 fn several(cases: &mut Cases) {
     let first = part("a", (0, 2), 2);
     let second = part("b", (1, 2), 2);
@@ -68,7 +68,7 @@ fn several(cases: &mut Cases) {
     cases.reject("gguf", ("", &name("gguf-duplicate-name--in-two", 2)), again);
 }
 
-/// Big-endian files.
+/// Adds cases about big-endian files.
 fn big_endian_files(cases: &mut Cases) {
     use big_endian::{file, info, pair, text};
 

@@ -3,7 +3,8 @@
 use super::Cases;
 use crate::other::gguf::{file, pair, text};
 
-/// The types of values, and a function that makes a value.
+/// The number of the type of 8-bit unsigned values in GGUF metadata, as the constants below are the numbers of other
+/// types.
 const U8: u32 = 0;
 const U32: u32 = 4;
 const I32: u32 = 5;
@@ -83,7 +84,7 @@ fn metadata(pairs: &[(&str, Value)]) -> Vec<u8> {
     file(&pairs, &[], &[])
 }
 
-/// Each invalid file is `model.gguf` with another value of one key.
+/// Adds cases about the metadata of models. Each invalid file is `model.gguf` with another value of one key.
 pub(super) fn all(cases: &mut Cases) {
     const TOKENS: &str = "tokenizer.ggml.tokens";
     const TYPES: &str = "tokenizer.ggml.token_type";

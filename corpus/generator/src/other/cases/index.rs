@@ -1,4 +1,4 @@
-//! Indices of safetensors, with the files that they name.
+//! Cases of the corpus about indices of safetensors, with the files that they name.
 
 use super::Cases;
 use super::named::POINTER;
@@ -11,7 +11,7 @@ fn part(name: &str, metadata: &str) -> Vec<u8> {
     file(&format!("{{{metadata}{tensor}}}"), &[1, 2])
 }
 
-/// Checkpoints of PyTorch, which indices name.
+/// Adds cases about indices that name checkpoints of PyTorch.
 fn torch_parts(cases: &mut Cases) {
     let two = || torch::storage("ShortStorage", "0", 2);
     let vector = |offset: u8| torch::tensor(two(), offset, &[1], &[1]);

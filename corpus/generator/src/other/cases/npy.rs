@@ -1,4 +1,4 @@
-//! NumPy files.
+//! Cases of the corpus about NumPy files (`.npy`).
 
 use super::Cases;
 use crate::other::npy::{file, versioned};

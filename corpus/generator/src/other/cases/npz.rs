@@ -1,11 +1,12 @@
-//! Archives of NumPy files.
+//! Cases of the corpus about archives of NumPy files.
 
 use super::Cases;
 use super::npy::{EVIL, OBJECTS};
 use crate::other::npy::{file, versioned};
 use crate::other::zip::{Archive, Member, end};
 
-/// An end record for large archives, what points at it, and a small one that says that it is too small.
+/// Returns `archive` with a ZIP64 end record and its locator. In the usual end record after them, the two numbers of
+/// members are `small`, which refers readers to the ZIP64 record if it is 0xffff.
 fn large(archive: &Archive, members: u64, small: [u8; 2]) -> Vec<u8> {
     let (length, start) = (archive.directory.len() as u64, archive.members.len() as u64);
     let at = start + length;

@@ -1,12 +1,12 @@
-//! Quantized tensors that are stored as several tensors of a safetensors file.
+//! Cases of the corpus about quantized tensors that are stored as several tensors of a safetensors file.
 
 use super::Cases;
 use crate::other::safetensors::file;
 
-/// A tensor: name, dtype, shape, content.
+/// The name, dtype, shape and content of a tensor.
 type Tensor<'a> = (&'a str, &'a str, &'a [usize], Vec<u8>);
 
-/// Makes a file of `tensors`, the widest elements first. The data begins at a multiple of 8.
+/// Returns a safetensors file of `tensors`, the widest elements first. The data begins at a multiple of 8.
 fn of(tensors: &[Tensor<'_>]) -> Vec<u8> {
     let (mut entries, mut data) = (Vec::new(), Vec::new());
     for (name, dtype, shape, content) in tensors {
@@ -30,8 +30,8 @@ fn floats(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A tensor of GPTQ of 4 bits with 32 inputs in groups of 16 and 8 outputs. The last row is in group `last`, the zero points have `rows`
-/// rows, and the last scale has the bits `scale`.
+/// Returns a safetensors file with a GPTQ group of 4 bits with 32 inputs in groups of 16 and 8 outputs. The last row
+/// is in group `last`, the zero points have `rows` rows, and the last scale has the bits `scale`.
 fn gptq(last: i32, rows: usize, scale: u16) -> Vec<u8> {
     let mut index: Vec<i32> = (0..32).map(|row| row / 16).collect();
     index[31] = last;
@@ -46,7 +46,7 @@ fn gptq(last: i32, rows: usize, scale: u16) -> Vec<u8> {
     ])
 }
 
-/// A tensor of MXFP4 with one block, and `scales`.
+/// Returns a safetensors file with an MXFP4 group of one block with the scales `scales`.
 fn mxfp4(scales: &[u8]) -> Vec<u8> {
     of(&[
         ("p_blocks", "U8", &[1, 16], vec![0x21; 16]),
@@ -54,7 +54,8 @@ fn mxfp4(scales: &[u8]) -> Vec<u8> {
     ])
 }
 
-/// A tensor of bitsandbytes with two codes of NF4 and `state`.
+/// Returns a safetensors file with a bitsandbytes group of two NF4 codes, whose quantization state is the JSON
+/// `state` and whose scale is `absmax`.
 fn nf4(state: &str, absmax: f32) -> Vec<u8> {
     of(&[
         ("p.absmax", "F32", &[1], floats(&[absmax])),
@@ -64,7 +65,8 @@ fn nf4(state: &str, absmax: f32) -> Vec<u8> {
     ])
 }
 
-/// A tensor of compressed-tensors with 2 rows of 8 codes of 4 bits, whose shape is said to have `columns` columns.
+/// Returns a safetensors file with a group of compressed-tensors: 2 rows of 8 codes of 4 bits. The file claims a
+/// shape with `columns` columns.
 fn packed(columns: i64) -> Vec<u8> {
     let shape = [2, columns].iter().flat_map(|size| size.to_le_bytes()).collect();
     of(&[
@@ -74,7 +76,7 @@ fn packed(columns: i64) -> Vec<u8> {
     ])
 }
 
-/// A tensor of `LLM.int8()` with two rows, and `scales`.
+/// Returns a safetensors file with a group of `LLM.int8()` with two rows and the scales `scales`.
 fn int8(scales: &[f32]) -> Vec<u8> {
     of(&[
         ("p.SCB", "F32", &[scales.len()], floats(scales)),

@@ -1,4 +1,4 @@
-//! Safetensors.
+//! Cases of the corpus about safetensors files.
 
 use super::Cases;
 use crate::other::safetensors::file;

@@ -1,4 +1,4 @@
-//! Checkpoints of PyTorch.
+//! Cases of the corpus about checkpoints of PyTorch.
 
 use super::Cases;
 use crate::other::torch::{
@@ -7,27 +7,28 @@ use crate::other::torch::{
 };
 use crate::other::zip::{Archive, Member};
 
-/// Bytes of two elements of 16 bits, and of four.
+/// The bytes of two elements of 16 bits.
 const TWO: &[u8] = &[1, 0, 2, 0];
+/// The bytes of four elements of 16 bits.
 const FOUR: &[u8] = &[1, 0, 2, 0, 3, 0, 4, 0];
 
 fn shorts(key: &str, length: u8) -> Vec<u8> {
     storage("ShortStorage", key, length)
 }
 
-/// Returns a vector of two elements in the storage `0`.
+/// Returns the pickle instructions of a vector of two elements in the storage `0`.
 fn vector() -> Vec<u8> {
     tensor(shorts("0", 2), 0, &[2], &[1])
 }
 
-/// Returns an archive after `change` has changed or added members.
+/// Returns a valid checkpoint whose members `change` has changed or extended.
 fn changed(change: impl FnOnce(&mut Vec<Member>)) -> Vec<u8> {
     let mut all = members(&pickle(&dict(&[("a", vector())])), &[TWO]);
     change(&mut all);
     Archive::new(&all).bytes()
 }
 
-/// Returns an archive with this pickle.
+/// Returns a checkpoint with the pickle `pickle`.
 fn of(pickle: &[u8]) -> Vec<u8> {
     Archive::new(&members(pickle, &[])).bytes()
 }
@@ -248,7 +249,7 @@ fn system(module: &str) -> Vec<u8> {
     call(module, "system", &[text("true")])
 }
 
-/// Returns an archive with a pickle of protocol 4.
+/// Returns a checkpoint with a pickle of protocol 4 that consists of the instructions `bytes`.
 fn later(bytes: &[u8]) -> Vec<u8> {
     of(&[b"\x80\x04", bytes, b"."].concat())
 }

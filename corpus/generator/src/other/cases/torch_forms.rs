@@ -1,5 +1,6 @@
-//! Values of PyTorch checkpoints beyond tensors and plain values: classes of the standard library and of NumPy with the arguments
-//! that their own pickles have, sparse and unread tensors, and values that are left out.
+//! Cases of the corpus about values of PyTorch checkpoints beyond tensors and plain values: classes of the standard
+//! library and of NumPy with the arguments that their own pickles have, sparse and unread tensors, and values that
+//! are left out.
 
 use super::Cases;
 use crate::other::torch::{
@@ -34,22 +35,23 @@ pub(super) fn all(cases: &mut Cases) {
     cases.accept("torch", "keys.pt", file(&keys(), &[TWO]));
 }
 
-/// Returns a vector of two elements in the storage `0`.
+/// Returns the pickle instructions of a vector of two elements in the storage `0`.
 fn vector() -> Vec<u8> {
     tensor(storage("ShortStorage", "0", 2), 0, &[2], &[1])
 }
 
-/// Returns an archive with a tensor `a` and another value.
+/// Returns a checkpoint of a dictionary with a tensor `a` and the value `value`.
 fn with(value: &[u8]) -> Vec<u8> {
     file(&dict(&[("a", vector()), ("value", value.to_vec())]), &[TWO])
 }
 
-/// Returns a 64-bit float.
+/// Returns the pickle instructions of a 64-bit float.
 fn float(number: f64) -> Vec<u8> {
     [&b"G"[..], &number.to_be_bytes()].concat()
 }
 
-/// A dtype of NumPy, as NumPy pickles it: `name` is its name without the byte order.
+/// Returns the pickle instructions of a dtype of NumPy, as NumPy writes them: `name` is its name without the byte
+/// order.
 fn dtype(name: &str, order: &str) -> Vec<u8> {
     // Objects have all flags, and text needs to be initialized.
     let flags = match name.as_bytes() {
@@ -60,7 +62,7 @@ fn dtype(name: &str, order: &str) -> Vec<u8> {
     dtype_with(name, order, flags)
 }
 
-/// A dtype of NumPy with these flags.
+/// Returns the pickle instructions of a dtype of NumPy with the flags `flags`.
 fn dtype_with(name: &str, order: &str, flags: u8) -> Vec<u8> {
     let minus = b"J\xff\xff\xff\xff".to_vec();
     let none = NONE.to_vec();
@@ -83,7 +85,7 @@ fn dtype_with(name: &str, order: &str, flags: u8) -> Vec<u8> {
     [call("numpy", "dtype", &args), state, b"b".to_vec()].concat()
 }
 
-/// An array of NumPy of the given shape, in row-major or column-major order.
+/// Returns the pickle instructions of a NumPy array of the given shape, in row-major or column-major order.
 fn array(dtype: Vec<u8>, shape: &[u8], is_column_major: bool, bytes: Vec<u8>) -> Vec<u8> {
     let args = [global("numpy", "ndarray"), numbers(&[0]), encoded(b"b")];
     let order = if is_column_major { b"\x88" } else { b"\x89" };
@@ -91,12 +93,12 @@ fn array(dtype: Vec<u8>, shape: &[u8], is_column_major: bool, bytes: Vec<u8>) ->
     [call("numpy.core.multiarray", "_reconstruct", &args), state, b"b".to_vec()].concat()
 }
 
-/// A scalar of NumPy.
+/// Returns the pickle instructions of a NumPy scalar.
 fn scalar(dtype: Vec<u8>, bytes: &[u8]) -> Vec<u8> {
     call("numpy._core.multiarray", "scalar", &[dtype, encoded(bytes)])
 }
 
-/// An array of bytes that Python can change.
+/// Returns the pickle instructions of a Python `bytearray`.
 fn byte_array(bytes: &str) -> Vec<u8> {
     call("builtins", "bytearray", &[text(bytes), text("latin-1")])
 }
@@ -176,7 +178,7 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Returns `bytes`, which are little-endian already.
+/// Returns `bytes` unchanged. The name says at the call that they are little-endian.
 fn le(bytes: &[u8]) -> Vec<u8> {
     bytes.to_vec()
 }
@@ -255,7 +257,8 @@ fn wrong_arguments() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A dtype of records of an `i4` and an `f8`, with these flags: 16, or 0 as old versions of NumPy write them.
+/// Returns the pickle instructions of a NumPy dtype of records of an `i4` and an `f8`, with the flags `flags`: 16, or
+/// 0 as old versions of NumPy write them.
 fn records(flags: u8) -> Vec<u8> {
     let field = |inner: Vec<u8>, offset: u8| tuple(&[inner, int(offset)]);
     let fields = dict(&[("a", field(dtype("i4", "<"), 0)), ("b", field(dtype("f8", "<"), 4))]);
@@ -315,12 +318,13 @@ fn left_out() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A layout of sparse tensors.
+/// Returns the pickle instructions of a layout of sparse tensors, such as `torch.sparse_coo`.
 fn layout(name: &str) -> Vec<u8> {
     call("torch.serialization", "_get_layout", &[text(name)])
 }
 
-/// A tensor of `shape` with the marks `keys` in the storage 0 of this class.
+/// Returns a checkpoint of a tensor of `shape` in a storage of the class `class`. `keys` are the marks of the tensor
+/// that are set, such as `conj`.
 fn view(class: &str, shape: &[u8], keys: &[&str], bytes: &[u8]) -> Vec<u8> {
     let marks: Vec<_> = keys.iter().map(|key| (*key, b"\x88".to_vec())).collect();
     // The first dimension varies fastest, as in a transposed tensor.
@@ -337,7 +341,7 @@ fn view(class: &str, shape: &[u8], keys: &[&str], bytes: &[u8]) -> Vec<u8> {
     file(&dict(&[("v", call("torch._utils", "_rebuild_tensor_v2", &args))]), &[bytes])
 }
 
-/// Conjugated and negated views of the numbers from 1 on.
+/// Returns conjugated and negated views of the numbers from 1 on.
 fn views() -> Vec<(&'static str, Vec<u8>)> {
     let floats: Vec<u8> = (1_u8..=8).flat_map(|number| f32::from(number).to_le_bytes()).collect();
     let complex = "ComplexFloatStorage";
@@ -353,12 +357,13 @@ fn views() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A sparse matrix of two rows and three columns: indices of 64 bits in storage 0, and values in storage 1.
+/// Returns the pickle instructions of a COO matrix of two rows and three columns: 64-bit indices in storage 0, and
+/// values in storage 1.
 fn coo(indices: &[i64], entries: u8) -> Vec<u8> {
     coo_of("LongStorage", &longs(indices), entries)
 }
 
-/// A sparse matrix as [`coo`] makes it, whose indices are in a storage of this class.
+/// Returns the matrix of [`coo`] with indices in a storage of the class `class`.
 fn coo_of(class: &str, indices: &[u8], entries: u8) -> Vec<u8> {
     let coords = tensor(storage(class, "0", entries * 2), 0, &[2, entries], &[entries, 1]);
     let values = tensor(storage("ShortStorage", "1", entries), 0, &[entries], &[1]);
@@ -367,7 +372,8 @@ fn coo_of(class: &str, indices: &[u8], entries: u8) -> Vec<u8> {
     file(&dict(&[("s", value)]), &[indices, &vec![1; usize::from(entries) * 2]])
 }
 
-/// A sparse matrix of two rows and three columns in `layout`: starts, indices, and two values.
+/// Returns a checkpoint of a sparse matrix of two rows and three columns in the compressed layout `name`: starts,
+/// indices, and two values.
 fn compressed(name: &str, starts: &[i64], indices: &[i64]) -> Vec<u8> {
     let (rows, count) = (u8::try_from(starts.len()).unwrap(), u8::try_from(indices.len()).unwrap());
     let part = |class: &str, key: &str, length: u8| {
@@ -397,7 +403,7 @@ fn sparse() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Files with tensors that are not read, and files whose sparse tensors break a rule.
+/// Returns files with tensors that are not read, and files whose sparse tensors break a rule.
 fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let quantized = {
         let scheme = tuple(&[global("torch", "per_tensor_affine"), float(0.5), int(0)]);

@@ -1,4 +1,4 @@
-//! Streams of PyTorch before 1.6: five pickles, and then the storages.
+//! Cases of the corpus about streams of PyTorch before 1.6: five pickles, and then the storages.
 
 use super::Cases;
 use crate::other::torch::{
@@ -20,7 +20,8 @@ pub(super) fn all(cases: &mut Cases) {
     }
 }
 
-/// A persistent id of the storage `key`, of `length` elements of 16 bits. `part` is the opcodes of the part that is meant.
+/// Returns the pickle instructions of a persistent id: the storage `key` of `length` elements of 16 bits. `part` are
+/// the instructions that select a part of the storage.
 fn storage(key: &str, length: u8, part: &[u8]) -> Vec<u8> {
     let id = [
         text("storage"),
@@ -33,12 +34,13 @@ fn storage(key: &str, length: u8, part: &[u8]) -> Vec<u8> {
     [tuple(&id), b"Q".to_vec()].concat()
 }
 
-/// A whole storage.
+/// Returns the pickle instructions of a persistent id of the whole storage `key`.
 pub(super) fn whole(key: &str, length: u8) -> Vec<u8> {
     storage(key, length, b"N")
 }
 
-/// The part of storage `0` called `key`: `length` elements from `offset` on.
+/// Returns the pickle instructions of a persistent id of a part of storage `0`: `length` elements from `offset` on.
+/// The part is called `key`.
 fn part(key: &str, offset: u8, length: u8) -> Vec<u8> {
     storage("0", 4, &tuple(&[text(key), int(offset), int(length)]))
 }

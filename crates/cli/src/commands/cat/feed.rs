@@ -1,5 +1,5 @@
-//! Reading of a component for the output: selects the wanted bytes, and holds them back until they are verified, if they fit
-//! in memory.
+//! Reading of a component for the output of `zten cat`: selects the wanted bytes, and holds up to [`HELD`] bytes back until
+//! the component is verified.
 
 use std::io::{self, Write};
 
@@ -100,8 +100,8 @@ impl ComponentReader<'_> {
         }
     }
 
-    /// Returns whether any part of the component can be read without the rest: the component is stored uncompressed, contiguous
-    /// and little-endian, and has nothing to verify.
+    /// Returns whether any range of the bytes of the component can be read alone: the component is stored uncompressed,
+    /// contiguous and little-endian, its elements need no unpacking, and it has neither a digest nor bools to verify.
     fn is_bare(&self) -> bool {
         let component = self.component;
         let little = component.byte_order() == ByteOrder::Little;

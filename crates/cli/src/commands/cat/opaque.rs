@@ -1,8 +1,8 @@
 //! Printing of opaque elements of NumPy: text, bytes, dates, durations, long doubles, void and records of them.
 //!
 //! The library hands out the bytes of these elements as they are stored, and the name of their type. [`Opaque::new`] compiles
-//! this name to a list of steps once, and each element is printed by going through the steps. Neither recurses, so the depth of
-//! nested records costs no stack.
+//! this name to a list of steps once, and each element is printed by going through the steps. Neither compiling nor
+//! printing recurses, so the depth of nested records costs no stack.
 
 mod date;
 mod extended;
@@ -136,7 +136,8 @@ mod tests {
         let [text, json] = printed(r"[('a b', '|u1'), ('\x1b\'\u200b', '|u1')]", &[1, 2]);
         assert_eq!(text, r#"{"a b": 1, "\u{1b}'\u{200b}": 2}"#);
         assert_eq!(json, r#"{"a b":1,"\u001b'\u200b":2}"#);
-        // The keys of other JSON objects begin with a dollar.
+        // JSON shows a record with a field name that begins with a dollar sign as `$map`: such keys mark values that are no
+        // records.
         let [text, json] = printed("[('$int', '|u1'), ('b', '|u1')]", &[1, 2]);
         assert_eq!((&*text, &*json), ("{$int: 1, b: 2}", r#"{"$map":["$int",1,"b",2]}"#));
         let [_, json] = printed("[('s', [('b', '|u1'), ('b', '|u1')])]", &[1, 2]);

@@ -169,8 +169,8 @@ pub(super) fn reference(path: &Path) -> String {
     if is_remote(path) { shown(path).to_string_lossy().into_owned() } else { uri(path) }
 }
 
-/// Returns the URI reference of the file at `path`, relative if the path is relative. Bytes with a meaning in references are
-/// escaped.
+/// Returns the URI reference of the file at `path`, relative if the path is relative. All bytes of names except letters,
+/// digits and `-._~` are escaped as `%` and two hexadecimal digits.
 fn uri(path: &Path) -> String {
     let mut uri = String::new();
     if path.is_absolute() {

@@ -25,7 +25,7 @@ pub(super) fn validate_blob(
     let outcome = validate_any(path, file, args);
     let is_over = |problem: &Problem| {
         let finding = problem.finding();
-        // The data of a file that the policy rejects is not read.
+        // The data of a file that the policy rejects is not read, so there is no digest to compare.
         finding.verdict == Verdict::Error
             || finding.row.is_some_and(|row| POLICY_ROWS.contains(&row))
     };

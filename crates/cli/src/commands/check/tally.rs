@@ -95,7 +95,8 @@ impl Tally {
     }
 }
 
-/// The counts as JSON: all verdicts, and the broken rules.
+/// Serializes all counts: files by verdict (also those of 0), by broken rule, by rule of a note and by kind without
+/// tensors; skipped entries by reason; and the paths of skipped folders.
 impl Serialize for Tally {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let counted = |(key, count): (&'static str, u64)| (key, Integer(count));

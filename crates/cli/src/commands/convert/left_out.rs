@@ -30,8 +30,8 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Removes the tensors that are left out from `selection`, and returns them. Also removes the fields of records if the records
-    /// themselves are written. Such fields do not count as left out.
+    /// Removes from `selection` the tensors of `archive` that a file of the format `target` leaves out, and returns them.
+    /// Also removes the fields of records if the records themselves are written. Such fields do not count as left out.
     pub(super) fn find(
         target: WrittenFormat,
         archive: &TensorFile,

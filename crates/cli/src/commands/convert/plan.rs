@@ -32,7 +32,7 @@ pub(super) struct Plan {
 /// The objects that are written and that are left out, and the attributes of the new file.
 pub(super) struct Selected {
     pub(super) selection: Selection,
-    /// The storage that these objects share.
+    /// The storage that the selected objects share or repeat.
     pub(super) shared: Shared,
     /// The attributes of the new file, or `None` if it keeps those of the input.
     pub(super) attributes: Option<Encoded>,
@@ -49,7 +49,7 @@ fn target(args: &Convert) -> Result<WrittenFormat, &'static str> {
     });
     match (WrittenFormat::from_path(&args.output), asked) {
         (Some(own), Some(asked)) if own != asked => {
-            Err("--format is another format than the suffix of OUT")
+            Err("--format names another format than the suffix of OUT")
         }
         (Some(format), _) | (None, Some(format)) => Ok(format),
         // Only .zt files have generations.
@@ -88,6 +88,10 @@ impl Plan {
         }
         match target {
             _ if shard_size.is_none() => {}
+            // The names of the shards are made from the suffix of OUT, so `--format` cannot take its place.
+            _ if WrittenFormat::from_path(&args.output).is_none() => {
+                return Err("--shard-size requires an OUT that ends in .safetensors or .zt");
+            }
             WrittenFormat::ZTensor if args.dequantize.is_some() => {
                 return Err(
                     "--dequantize and --shard-size together require an OUT that ends in .safetensors",
@@ -195,7 +199,7 @@ fn checksum(digest: Digest, to: To, canonical: bool) -> Result<Checksum, &'stati
     };
     if canonical && digest != own {
         return Err(
-            "a canonical file has sha256 digests, in 2 xxh3: --canonical takes no other --digest",
+            "a canonical file has sha256 digests in 1.2, and xxh3 digests in 2: --canonical takes no other --digest",
         );
     }
     match (digest, to) {

@@ -31,9 +31,9 @@ pub(super) struct Shared {
     names: u64,
     /// The number of storages that these tensors share.
     storages: u64,
-    /// Distinct bytes of storage that is shared or repeated.
+    /// The number of distinct bytes of the storage that is shared or repeated.
     distinct: u64,
-    /// Bytes that are written if each tensor's elements are written.
+    /// The number of bytes that this storage takes in the output if the elements of each tensor are written.
     written: u64,
     /// The part of `written` that belongs to repetitions in `ties`. A format that stores equal tensors once does not write it.
     tied: u64,
@@ -128,8 +128,9 @@ impl Shared {
 }
 
 impl<'a> Stored<'a> {
-    /// Returns the byte range of a dense, uncompressed tensor with data, and `None` for any other tensor. The range of a field of
-    /// records is that of the records, of which no byte belongs to two fields.
+    /// Returns `tensor` with the byte range of its data if the tensor is dense, uncompressed and has data, and `None` for
+    /// any other tensor. Also returns `None` for a field of records: its range is that of the records, but no byte belongs
+    /// to two fields.
     fn of(tensor: Tensor<'a>) -> Option<Self> {
         let data = tensor.component("data").filter(|_| tensor.layout() == Layout::Dense)?;
         if data.is_field_of_records() {

@@ -40,7 +40,7 @@ impl Summary {
         app.set_exit_status(self.left_out.status());
         let left_out = self.left_out.line();
         if args.quiet {
-            // Only the tensors that are left out are named.
+            // `--quiet` prints no summary and no notes. The tensors that are left out are named below in any case.
         } else if args.is_to_stdout() {
             // Standard output has the data. As other programs in a pipe do, the command says nothing if all is well.
             self.notes.iter().try_for_each(|note| app.error(note))?;

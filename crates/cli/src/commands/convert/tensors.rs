@@ -120,8 +120,8 @@ pub(super) fn convert_sharded(
     })
 }
 
-/// Returns the decoded bytes of `object` after its floats are converted to `to`. A component whose decoded length is not known
-/// counts with its stored bytes.
+/// Returns the number of decoded bytes of `object` after its floats are converted to `to`. A component whose decoded length
+/// is not known counts with its stored length.
 fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
     let bytes = |own: Component<'_>| own.decoded_length().unwrap_or(own.extent().length());
     let bytes = object.components().map(bytes).fold(0, u64::saturating_add);

@@ -160,8 +160,8 @@ struct Line<'a> {
     change: Folded<'a>,
 }
 
-/// Returns the lines for `leaves`. Leaves whose values did not change share a line if their other changes, such as those of the
-/// dtype, are the same. Each other leaf has its own line.
+/// Returns the lines for `leaves`. Leaves that changed, but not in their values, share a line if their changes, such as
+/// those of the dtype, are the same. Each other leaf has its own line.
 fn merged<'a>(leaves: Vec<Leaf<'a, Folded<'a>>>) -> Vec<Line<'a>> {
     let (mut lines, mut first) = (Vec::<Line<'a>>::new(), HashMap::new());
     for Leaf { name, item: change, .. } in leaves {

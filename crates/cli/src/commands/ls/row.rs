@@ -17,8 +17,8 @@ pub(super) type Row<'a> = table::Row<'a, 8>;
 /// A function that takes a row.
 pub(super) type Each<'e> = table::Each<'e, 8>;
 
-/// Passes the rows of all `objects` to `each`: one row for an object of one component, and a row for the object and for each
-/// component otherwise.
+/// Passes the rows of all `objects` to `each`. An object whose only component has the role `data` has one row. Any other
+/// object has a row for itself, and a row for each of its components.
 pub(super) fn all<'a>(objects: impl Iterator<Item = Tensor<'a>>, each: Each<'_>) -> io::Result<()> {
     for object in objects {
         let mut components = object.components();
@@ -43,7 +43,7 @@ fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
     Row { depth, name, cells: [format, element, shape, state, stored, decoded, encoding, digest] }
 }
 
-/// Returns the row of an object with several components, with their totals.
+/// Returns the row of an object, with the sizes of all its components together.
 fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
     let mut totals = Totals::default();
     for component in object.components() {
@@ -106,7 +106,8 @@ fn digest(component: &Component<'_>) -> String {
     }
 }
 
-/// Returns the word of all components if it is the same for all, `-` if there are none, and `mixed` otherwise.
+/// Returns the one of `words`, of which each component has one, if it is the same for all components. Returns `-` if there
+/// are no components, and `mixed` if the words differ.
 fn common(mut words: impl Iterator<Item = String>) -> String {
     match words.next() {
         None => "-".to_owned(),

@@ -17,7 +17,7 @@ use crate::size::human;
 /// Tensors of one type and shape, or all tensors of a group.
 #[derive(Clone)]
 struct Tensors<'a> {
-    /// The first of the tensors.
+    /// The tensor that was added first. It has the type and shape of all tensors of a row without a group.
     first: Tensor<'a>,
     count: u64,
     stored: u64,

@@ -21,9 +21,9 @@ const NUMBER: usize = 9;
 const NAN: &str = "NAN";
 /// The header of the column with the number of infinities, which is left out if it is 0 for all tensors.
 const INF: &str = "INF";
-/// The header of a column about sparse tensors, which is left out if no tensor is sparse.
+/// The header of the column with the number of elements that a sparse tensor stores, which is left out if no tensor is sparse.
 const STORED: &str = "STORED";
-/// The header of a column about sparse tensors, which is left out if no tensor is sparse.
+/// The header of the column with the number of zeros that a sparse tensor does not store, which is left out if no tensor is sparse.
 const IMPLIED: &str = "IMPLIED";
 /// The header of the column with the reason why a tensor has no statistics, which is left out if all tensors have statistics.
 const SKIPPED: &str = "SKIPPED";

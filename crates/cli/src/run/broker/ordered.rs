@@ -52,7 +52,7 @@ impl Ordered {
         }
     }
 
-    /// Takes the next result, if the job has one.
+    /// Takes the result of the next job in order, or returns `None` if that job has no result yet.
     pub(super) fn next(&mut self) -> Option<JobResult> {
         let result = self.waiting.front_mut()?.take()?;
         self.waiting.pop_front();

@@ -33,6 +33,7 @@ const LARGE: usize = 128;
 /// The number of bytes of text that any job may print. A job may print [`TEXT_PER_BYTE`] more for each byte of its headers,
 /// because about 30 bytes of a header become a line of JSON.
 const TEXT: u64 = 64 << 20;
+/// The number of bytes of text that a job may print for each byte of the headers of its files, in addition to [`TEXT`].
 const TEXT_PER_BYTE: u64 = 256;
 
 /// A job that a worker was sent.
@@ -50,7 +51,7 @@ pub(super) struct Task {
     pub(super) requested_blobs: u32,
     /// The status of a job that is done, and whether its files are to be published when the worker has ended.
     pub(super) done: Option<(Status, bool)>,
-    /// Bytes of text that were received for the job.
+    /// The number of bytes of text that the worker has sent for the job so far.
     printed: u64,
 }
 
@@ -108,7 +109,7 @@ pub(super) struct Running {
     left: usize,
     /// The jobs that the worker was sent and has not finished, in order.
     pub(super) tasks: VecDeque<Task>,
-    /// Bytes of the files in the last packet that the worker was sent.
+    /// The total length in bytes of the files in the last packet that the worker was sent.
     pub(super) bytes: u64,
 }
 
@@ -173,7 +174,8 @@ impl Running {
         self.tasks.is_empty()
     }
 
-    /// Adds the budget of `task` to the worker's budget. The first job's budget was granted at the start.
+    /// Subtracts `task` from the jobs that the worker may still be sent, and adds the budget of `task` to the budget of the
+    /// worker. The budget of the first job was granted when the worker was started, and is not added again.
     pub(super) fn grant(&mut self, call: &Call, task: &mut Task) {
         self.left = self.left.saturating_sub(task.count());
         task.budget =

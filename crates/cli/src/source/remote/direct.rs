@@ -29,7 +29,8 @@ impl Remote {
         Ok(self.0.find(want)?.map(Self))
     }
 
-    /// Announces the ranges of this file that will be read, in order, to fetch them ahead. Other files are read between two runs.
+    /// Announces the byte ranges of this file that will be read, in this order, so that they can be fetched ahead. Each
+    /// item of `runs` is a group of ranges that are read one after another; between two groups, other files are read.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,

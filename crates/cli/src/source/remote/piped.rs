@@ -33,8 +33,8 @@ pub(crate) struct Remote {
 /// The process that fetches a remote file and its sibling files.
 #[derive(Debug)]
 struct Process {
-    /// The socket to the process. `None` after an answer was not read to its end, because the next answer could not be told
-    /// from its rest.
+    /// The socket to the process. `None` after an answer was not read to its end, because the rest of that answer would be
+    /// taken for the next answer.
     socket: Mutex<Option<File>>,
     /// The number of sibling files that may still be looked for.
     left: AtomicU32,
@@ -101,7 +101,8 @@ impl Remote {
         }))
     }
 
-    /// Announces the ranges of this file that will be read, in order, to fetch them ahead. Other files are read between two runs.
+    /// Announces the byte ranges of this file that will be read, in this order, so that they can be fetched ahead. Each
+    /// item of `runs` is a group of ranges that are read one after another; between two groups, other files are read.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,

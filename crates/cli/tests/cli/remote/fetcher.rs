@@ -107,7 +107,7 @@ fn no_other_files_are_requested() {
         "file:///etc/hostname",
     ] {
         let (answers, paths) = asked(9, &[find(name), find("shard s xxh3 00")]);
-        // The process has ended.
+        // The process ends at the first question instead of answering, so the only answer is the one about the opened file.
         assert_eq!((answers.len(), &*paths), (1, &[ROOT.to_owned()][..]), "{name}");
     }
 }

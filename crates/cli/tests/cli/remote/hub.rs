@@ -91,7 +91,7 @@ fn the_other_files_of_a_model_are_of_the_same_commit() {
             let hub = Server::of_hub(&folder, None);
             let name = format!("hf://models/o/m@refs%2Fpr%2F3/{name}");
             let found = succeeded_text(zten(&hub, &[&["hash", &name], options].concat()));
-            // Only the name of the file differs.
+            // The lists may differ in the name of the file only, so just the first word of each line, the sum, is compared.
             let sums = |text: &str| -> Vec<String> {
                 text.lines()
                     .map(|line| line.split_whitespace().next().unwrap().to_owned())

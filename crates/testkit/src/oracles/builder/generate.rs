@@ -1,4 +1,4 @@
-//! Generates calls of a builder from fuzzer input: valid ones, and valid ones with changes.
+//! Generates calls of a builder from fuzzer input: valid calls, and valid calls that are then changed.
 
 use crate::objects::{self, ObjectComponent, Type};
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -13,17 +13,17 @@ use crate::oracles::model::{attributes, raw_attributes};
 
 static CRC32: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
-/// The largest number of calls.
+/// The largest number of calls of a builder.
 const STEPS: u8 = 6;
 
 const NAMES: [&str; 8] =
     ["", "a", "b", "layer.0.weight", "\0", "\u{e9}", "../x", "longer than 24 bytes is this name"];
 
-/// The roles of all layouts, and unknown ones, in ascending order.
+/// The roles that the layouts define, and roles that none of them defines, in ascending order.
 const ROLES: [&str; 9] =
     ["", "codes", "coords", "data", "indices", "indptr", "scales", "values", "\u{1f600}"];
 
-/// Numbers that are edge cases somewhere.
+/// Numbers that are edge cases of some format, such as the largest number of a size.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -67,7 +67,8 @@ impl<'a> Arbitrary<'a> for Calls {
     }
 }
 
-/// Sets the offsets of descriptions. Any offset is valid, because the builder uses offsets only in errors.
+/// Sets the argument of `Builder::descriptions_at`, sometimes, and the offset of each object in the header. Any
+/// offset is valid, because the builder uses offsets only in errors.
 fn set_descriptions(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
     if u.ratio(1, 4)? {
         calls.descriptions = Some(*u.choose(&EDGES)?);
@@ -80,7 +81,7 @@ fn set_descriptions(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
     Ok(())
 }
 
-/// Generates attributes, most of which are valid.
+/// Generates attributes as CBOR, which are usually valid.
 fn map(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     if u.ratio(1, 16)? { raw_attributes(u) } else { attributes(u) }
 }
@@ -137,7 +138,7 @@ fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<BuiltObject> {
     Ok(object)
 }
 
-/// Adds components of any roles to an object of an unknown layout, sometimes very many.
+/// Adds components with any roles to an object of an unknown layout: usually few, sometimes very many.
 fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut BuiltObject) -> Result<()> {
     for _ in 0..u.int_in_range(0..=3)? {
         object.shape.push(*u.choose(&EDGES)?);
@@ -170,7 +171,7 @@ fn unknown(u: &mut Unstructured<'_>, calls: &mut Calls, object: &mut BuiltObject
     Ok(())
 }
 
-/// Chooses a type that indices may have.
+/// Chooses an integer type in which indices may be stored.
 fn index(u: &mut Unstructured<'_>) -> Result<StorageType> {
     Ok(*u.choose(&[
         StorageType::U64,
@@ -182,7 +183,8 @@ fn index(u: &mut Unstructured<'_>) -> Result<StorageType> {
     ])?)
 }
 
-/// Adds `part` at the end of the file: raw, as a zstd frame or deflated, in either byte order. Returns its component.
+/// Appends the content of `part` to the file: raw, as a zstd frame or deflated, in either byte order. Returns the
+/// component that describes it.
 fn component(
     u: &mut Unstructured<'_>,
     calls: &mut Calls,
@@ -210,7 +212,8 @@ fn component(
         }
         if content.len() <= 255 && u.ratio(1, 4)? {
             (encoding, decoded_length) = (Encoding::Deflate, Some(content.len() as u64));
-            // A single stored block after its size: RFC 1951 §3.2.4.
+            // A deflate stream of a single stored block, which begins with its size and the complement of its size:
+            // RFC 1951 §3.2.4.
             let length = u16::try_from(prefixed.len()).expect("a short block");
             let sizes = [length, !length].map(u16::to_le_bytes).concat();
             content = [&[1], &*sizes, &prefixed].concat();
@@ -240,7 +243,7 @@ fn component(
     })
 }
 
-/// Changes one of the calls. The result may still be valid.
+/// Changes one of the calls in some way that is usually wrong. The result may still be valid.
 fn mistake(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<()> {
     let length = calls.length();
     match u.int_in_range(0..=15)? {
@@ -291,7 +294,7 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut BuiltObject) -> Result<()> {
                 Layout::GgufBlocks,
             ])?;
         }
-        // Attributes that are nested one level too deep, or just not.
+        // Attributes whose nesting is around the limit: just allowed, or one level too deep.
         _ => {
             let levels = u.int_in_range(60..=66)?;
             object.attributes = Some([&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat());
@@ -333,7 +336,7 @@ fn of_component(u: &mut Unstructured<'_>, component: &mut Component, length: u64
     Ok(())
 }
 
-/// Generates an offset or a size for a file of `length` bytes: often an edge case, or next to one.
+/// Generates an offset or a size for a file of `length` bytes: often an edge case, or a number next to one.
 fn any(u: &mut Unstructured<'_>, length: u64) -> Result<u64> {
     Ok(match u.int_in_range(0..=3)? {
         0 => *u.choose(&EDGES)?,
@@ -343,7 +346,7 @@ fn any(u: &mut Unstructured<'_>, length: u64) -> Result<u64> {
     })
 }
 
-/// Returns limits that few of the generated calls keep.
+/// Returns limits so small that most of the generated calls exceed them.
 fn small(u: &mut Unstructured<'_>) -> Result<zten::Limits> {
     let (name, value) = *u.choose(&[
         ("manifest", 0),

@@ -1,5 +1,5 @@
-//! Files of other formats, generated from fuzzer input. Their lengths, offsets and checksums are computed, because a fuzzer
-//! would never find them; the files are then perhaps damaged.
+//! Files of other formats than zTensor, generated from fuzzer input. Their lengths, offsets and checksums are
+//! computed, because a fuzzer would never find them. Some of the files are then damaged.
 
 use arbitrary::{Result, Unstructured};
 use zten::formats::{Block, Format};
@@ -8,7 +8,7 @@ use zten_corpus::other::{gguf, npy, safetensors, torch};
 
 use super::{Files, path};
 
-/// Dtypes of NumPy arrays, and the size of an element in bytes.
+/// Dtypes as NumPy spells them, each with the size of an element in bytes.
 const TYPES: [(&str, usize); 9] = [
     ("|b1", 1),
     ("|u1", 1),
@@ -51,15 +51,15 @@ pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
     files
 }
 
-/// Changes one byte of `file`, or none.
+/// Changes one byte of `file`, or leaves the file as it is.
 fn damage(u: &mut Unstructured<'_>, file: &mut [u8]) {
     let (at, bits) = u.arbitrary::<(u16, u8)>().unwrap_or_default();
     let at = usize::from(at) % file.len().max(1);
     file.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bits);
 }
 
-/// Generates an index and two files of the headers in `input`. The first file has as many bytes of data as the byte after
-/// the index says.
+/// Generates an index and two safetensors files with the headers in `input`, each of which ends with a zero byte. The
+/// byte after them says how many bytes of data the first file has.
 fn index(input: &[u8]) -> (Vec<u8>, Vec<(&'static str, Vec<u8>)>) {
     let mut texts = input.splitn(4, |byte| *byte == 0);
     let mut next = || texts.next().unwrap_or_default();
@@ -71,7 +71,7 @@ fn index(input: &[u8]) -> (Vec<u8>, Vec<(&'static str, Vec<u8>)>) {
     (index.to_vec(), parts.into())
 }
 
-/// Returns the text up to the first zero byte, and the bytes after that.
+/// Splits `input` at its first zero byte. Returns the text before it, and the bytes after it.
 fn text(input: &[u8]) -> (String, &[u8]) {
     let mut halves = input.splitn(2, |byte| *byte == 0);
     let text = String::from_utf8_lossy(halves.next().unwrap_or_default());
@@ -98,7 +98,7 @@ fn array(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(npy::file(descr, u.arbitrary()?, &format!("({each})"), &data))
 }
 
-/// Generates `count` GGUF files that belong together; with a `count` of 1, a file by itself.
+/// Generates the `count` files of a split GGUF model; with a `count` of 1, a single file.
 fn gguf_files(u: &mut Unstructured<'_>, count: u16) -> Result<Vec<Vec<u8>>> {
     let mut files: Vec<Gguf> = (0..count).map(|_| gguf(u)).collect::<Result<_>>()?;
     let tensors = files.iter().map(|(_, infos, _)| infos.len() as u64).sum::<u64>();
@@ -110,7 +110,8 @@ fn gguf_files(u: &mut Unstructured<'_>, count: u16) -> Result<Vec<Vec<u8>>> {
     Ok(files.iter().map(|(pairs, infos, data)| gguf::file(pairs, infos, data)).collect())
 }
 
-/// The pairs of the metadata, the tensors, and the data of a GGUF file.
+/// The parts of a GGUF file: the encoded pairs of its metadata, the encoded descriptions of its tensors, and their
+/// data.
 type Gguf = (Vec<Vec<u8>>, Vec<Vec<u8>>, Vec<u8>);
 
 fn gguf(u: &mut Unstructured<'_>) -> Result<Gguf> {

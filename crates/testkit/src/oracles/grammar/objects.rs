@@ -8,10 +8,10 @@ use zten_corpus::cbor::{Item, fields, sorted_map, text, uint};
 pub(super) struct GrammarObject {
     pub(super) layout: String,
     pub(super) shape: Vec<u64>,
-    /// The attributes that its layout requires, if it requires any.
+    /// The attributes that the layout of the object requires, if it requires any.
     pub(super) attributes: Option<Item>,
     pub(super) parts: Vec<ObjectComponent>,
-    /// The unknown type of all components, if they have one.
+    /// The unknown logical type of all components, if they have one.
     pub(super) logical: Option<&'static str>,
 }
 
@@ -21,7 +21,7 @@ impl GrammarObject {
     }
 }
 
-/// Generates one object, which is valid, or of an unknown layout or type.
+/// Generates one object, which is valid, except that its layout or the type of its components may be unknown.
 pub(super) fn object(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
     match u.int_in_range(0..=9)? {
         0..=2 => dense(u),
@@ -94,7 +94,7 @@ fn quant_group(u: &mut Unstructured<'_>) -> Result<GrammarObject> {
         fields([("word", text("u8")), ("order", text("lsb_first")), ("per_word", uint(2))]);
     let (form, packed) = (*u.choose(&["none", "same_as_data", "plain"])?, groups * 2);
     let zero_point = match form {
-        // A field that this form does not use.
+        // The field `value` has no meaning in this form.
         "none" if u.arbitrary()? => fields([("form", text("none")), ("value", text("mine"))]),
         "none" => fields([("form", text("none"))]),
         packing => fields([("form", text("tensor")), ("packing", text(packing))]),

@@ -6,7 +6,7 @@ use zten_corpus::cbor::{Item, array, bytes, head, raw, sorted_map, text, uint};
 /// The largest number of levels of nesting in a value.
 const DEPTH: u8 = 3;
 
-/// Generates a name that differs from the names for all other ordinals.
+/// Generates the name of object number `ordinal`, which differs from the names of all other numbers.
 pub(super) fn name(u: &mut Unstructured<'_>, ordinal: u8) -> Result<String> {
     let stems = ["", "a", "layer.", "é", "e\u{301}", "\u{1f600}", "a name of more than 23 bytes"];
     let mut name = (*u.choose(&stems)?).to_owned();
@@ -14,7 +14,7 @@ pub(super) fn name(u: &mut Unstructured<'_>, ordinal: u8) -> Result<String> {
     Ok(name)
 }
 
-/// Generates attributes, or none: a map whose keys are text.
+/// Generates attributes, a CBOR map whose keys are text, or `None`.
 pub(super) fn attributes(u: &mut Unstructured<'_>) -> Result<Option<Item>> {
     if u.ratio(3, 4)? {
         return Ok(None);
@@ -26,7 +26,7 @@ pub(super) fn attributes(u: &mut Unstructured<'_>) -> Result<Option<Item>> {
     Ok(Some(sorted_map(pairs)))
 }
 
-/// Generates a field that no generation defines, or none.
+/// Generates the key and the value of a field that no generation of zTensor defines, or `None`.
 pub(super) fn unknown(u: &mut Unstructured<'_>) -> Result<Option<(Item, Item)>> {
     if u.ratio(7, 8)? {
         return Ok(None);
@@ -39,7 +39,7 @@ pub(super) fn unknown(u: &mut Unstructured<'_>) -> Result<Option<(Item, Item)>> 
     Ok(Some((key, value(u, DEPTH)?)))
 }
 
-/// Generates one value of any allowed type.
+/// Generates a CBOR value of any type that generation 2 allows, with at most `depth` levels of nesting.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Item> {
     Ok(match u.int_in_range(0..=if depth == 0 { 5 } else { 7 })? {
         0 => uint(number(u)?),
@@ -78,7 +78,7 @@ fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Item> {
     })
 }
 
-/// Generates a number of any length.
+/// Generates a number whose CBOR encoding may have any length.
 fn number(u: &mut Unstructured<'_>) -> Result<u64> {
     let shift = u.int_in_range(0..=63)?;
     Ok(u.arbitrary::<u64>()? >> shift)

@@ -1,4 +1,4 @@
-//! Reading a written model back.
+//! Reads a written model back and compares it with the model.
 
 use zten::element::LogicalType;
 use zten::manifest::ElementType;
@@ -9,7 +9,8 @@ use super::{Element, Model, ModelComponent, ModelObject};
 use crate::oracles::file::around;
 use crate::oracles::meaning::{self, Meaning};
 
-/// Checks that a file has the objects that were written, and the attributes if they were accepted.
+/// Checks that `file` has exactly the objects `objects`, and the attributes of `model` if `attributes` says that the
+/// writer accepted them.
 pub(super) fn read_back(model: &Model, objects: &[&ModelObject], attributes: bool, file: &[u8]) {
     let options = OpenOptions::default();
     let options = if model.canonical { options.canonical() } else { options };
@@ -58,7 +59,8 @@ fn component(read: &zten::Component<'_>, wanted: &ModelComponent, model: &Model)
     assert_eq!(read.digest().map(|digest| digest.algorithm()), digest);
 }
 
-/// Returns the type that a reader reports for an element that was written. A type given by a known name becomes that type.
+/// Returns the type that a reader must report for an element type that was written. An element type that was written
+/// by its name is reported as the known type of this name, if there is one.
 fn meant(element: &Element) -> ElementType<'_> {
     match element {
         Element::Named(name, storage) if name == storage.name() => ElementType::Plain(*storage),
@@ -70,7 +72,8 @@ fn meant(element: &Element) -> ElementType<'_> {
     }
 }
 
-/// Checks that attributes are those that were given: byte for byte, or in canonical form by their meaning.
+/// Checks that the attributes `read` are those that were `given` to the writer: byte for byte, or in canonical form
+/// with the same meaning.
 fn same_attributes(
     read: Attributes<'_>,
     fields: Option<Attributes<'_>>,

@@ -1,4 +1,4 @@
-//! Generating models of files from fuzzer input.
+//! Generates models of files from fuzzer input.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::write::{Checksum, canonical_order};
@@ -7,7 +7,7 @@ use super::{Model, mistakes, objects, values};
 
 /// The largest number of objects of a model.
 const OBJECTS: u8 = 6;
-/// The largest number of changes to a file.
+/// The largest number of changes that are made to a written file.
 const DAMAGES: u8 = 3;
 
 impl<'a> Arbitrary<'a> for Model {
@@ -44,6 +44,7 @@ impl<'a> Arbitrary<'a> for Model {
 pub(crate) fn raw(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let length = u.int_in_range(0..=8)?;
     let bytes: Vec<u8> = (0..length).map(|_| u.arbitrary()).collect::<Result<_>>()?;
-    // In half of the cases, a map with one attribute, so that the bytes get further.
+    // In half of the cases the bytes become the value of an attribute in a valid map, so that more checks than the
+    // first are reached.
     Ok(if u.arbitrary()? { [b"\xa1\x61a", &bytes[..]].concat() } else { bytes })
 }

@@ -1,4 +1,4 @@
-//! Mistakes that a writer of a file can make.
+//! Mistakes that the caller of the writer can make in an object.
 
 use arbitrary::{Result, Unstructured};
 use zten::element::StorageType;
@@ -7,7 +7,7 @@ use super::generate::raw;
 use super::objects::{ROLES, element};
 use super::{Element, ModelComponent, ModelObject};
 
-/// Makes one or two mistakes in a model. The result may still be valid.
+/// Makes one or two mistakes in an object. The result may still be valid.
 pub(super) fn make(u: &mut Unstructured<'_>, object: &mut ModelObject) -> Result<()> {
     for _ in 0..u.int_in_range(1..=2)? {
         if u.ratio(1, 3)? {
@@ -37,7 +37,7 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut ModelObject) -> Result<()> {
             (*u.choose(&formats)?).clone_into(&mut object.format);
         }
         8 => object.attributes = Some(raw(u)?),
-        // Attributes that are nested one level too deep, or just not.
+        // Attributes whose nesting is around the limit: just allowed, or one level too deep.
         _ => {
             let levels = u.int_in_range(58..=62)?;
             object.attributes = Some([&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat());
@@ -63,7 +63,8 @@ fn of_part(u: &mut Unstructured<'_>, part: &mut ModelComponent) -> Result<()> {
         }
         9 => part.level = Some(u.int_in_range(1..=5)?),
         10 => part.element = Element::Unknown("f4".to_owned()),
-        // The name of a known type, on a storage type that it does not have, or on its own.
+        // A type that is given by the name of a known type, together with a storage type that the known type may not
+        // have.
         _ => {
             let name = *u.choose(&["f32", "u8", "complex64", "f8_e5m2", "f8_e4m3", "bool"])?;
             let storage = *u.choose(&[StorageType::U8, StorageType::F32, StorageType::Bool])?;

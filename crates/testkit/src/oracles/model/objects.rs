@@ -1,4 +1,4 @@
-//! Generating valid objects from fuzzer input.
+//! Generates valid objects of models from fuzzer input.
 
 use crate::objects::{self, Type};
 use arbitrary::{Result, Unstructured};
@@ -20,7 +20,7 @@ const NAMES: [&str; 10] = [
     "a name longer than 24 bytes",
 ];
 
-/// The roles of all layouts, and unknown ones.
+/// The roles that the layouts define, and roles that none of them defines.
 pub(super) const ROLES: [&str; 12] = [
     "data",
     "values",
@@ -36,7 +36,7 @@ pub(super) const ROLES: [&str; 12] = [
     "a role that is longer than 24 bytes",
 ];
 
-/// Generates a valid object.
+/// Generates a valid object. If `canonical`, its components are in canonical order and not compressed.
 pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<ModelObject> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(3, 4)? {
@@ -96,7 +96,7 @@ pub(super) fn element(u: &mut Unstructured<'_>) -> Result<Element> {
     of.logical.map_or_else(|| plain(u, of.storage), |logical| Ok(Element::Logical(logical)))
 }
 
-/// Returns the plain type `storage`, or sometimes an unknown type on it.
+/// Returns the element type `storage`, or sometimes an unknown logical type that is stored as `storage`.
 fn plain(u: &mut Unstructured<'_>, storage: StorageType) -> Result<Element> {
     Ok(if u.ratio(7, 8)? {
         Element::Plain(storage)
@@ -111,7 +111,7 @@ fn any_part(u: &mut Unstructured<'_>, role: &'static str) -> Result<ModelCompone
     perhaps_unknown(u, part)
 }
 
-/// Returns the part, sometimes with an unknown type.
+/// Converts a generated component to a component of a model, and sometimes gives it an unknown logical type.
 fn perhaps_unknown(
     u: &mut Unstructured<'_>,
     part: objects::ObjectComponent,
@@ -123,7 +123,7 @@ fn perhaps_unknown(
     Ok(part)
 }
 
-/// Generates an array or a matrix.
+/// Generates the shape and components of an object of a known layout, which `kind` selects.
 fn known(u: &mut Unstructured<'_>, kind: u8) -> Result<Body> {
     let (of, in_order) = (Type::any(u, &LogicalType::V1_2)?, u.arbitrary()?);
     let (format, (shape, parts)) = match kind {
@@ -133,7 +133,7 @@ fn known(u: &mut Unstructured<'_>, kind: u8) -> Result<Body> {
             let body = match u.int_in_range(0..=15)? {
                 // A shape with a huge dimension and no elements.
                 0 => objects::array(u, vec![1 << 40, 0, 1 << 40], of)?,
-                // Content of more than one compressed block.
+                // Content that takes more than one zstd block.
                 1 => {
                     let shape = vec![u.int_in_range(200..=5000)?];
                     objects::array(u, shape, of)?
@@ -156,7 +156,7 @@ fn quantized(u: &mut Unstructured<'_>) -> Result<Body> {
     let float = Type::from(*u.choose(&[StorageType::F16, StorageType::Bf16, StorageType::F32])?);
     let codes = *u.choose(&[8_u64, 4])?;
     let shape = vec![words * codes, outputs];
-    // A reader of groups of 24 to 64 inputs finds such a group.
+    // A reader that is told a group size from 24 to 64 finds one group of inputs for each output.
     let groups = if words == 0 { 0 } else { outputs };
     let parts = [
         objects::ObjectComponent::any(u, "zeros", float, groups)?,

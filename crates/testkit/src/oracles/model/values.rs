@@ -1,4 +1,4 @@
-//! Generating well-formed CBOR in any spelling from fuzzer input.
+//! Generates well-formed CBOR in any of its encodings from fuzzer input.
 
 use arbitrary::{Result, Unstructured};
 use zten_corpus::cbor::{head_width, push_head_of};
@@ -25,7 +25,7 @@ pub(crate) fn attributes(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Returns the attributes of a quantized object that can be read.
+/// Returns the attributes of a quantized object that zten can read, as CBOR. A `group_size` below 24 becomes 24.
 pub(super) fn quantization(packing: &str, bits: u8, group_size: u8) -> Vec<u8> {
     let mut out = b"\xa3\x64bits".to_vec();
     out.push(bits);
@@ -36,7 +36,7 @@ pub(super) fn quantization(packing: &str, bits: u8, group_size: u8) -> Vec<u8> {
     out
 }
 
-/// Writes one value of any type.
+/// Appends one CBOR value of any type to `out`, with at most `depth` levels of nesting.
 fn value(u: &mut Unstructured<'_>, depth: u8, out: &mut Vec<u8>) -> Result<()> {
     let most = if depth == 0 { 6 } else { 9 };
     match u.int_in_range(0..=most)? {
@@ -83,7 +83,8 @@ fn value(u: &mut Unstructured<'_>, depth: u8, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Writes the head of an array or map of `count` entries. Returns true if its length is indefinite, so that a break has to follow.
+/// Appends the head of an array or map of `count` entries to `out`. Returns true if its length is indefinite, so that
+/// the caller has to append a break after the entries.
 fn opened(u: &mut Unstructured<'_>, major: u8, count: u8, out: &mut Vec<u8>) -> Result<bool> {
     let indefinite = u.ratio(1, 4)?;
     if indefinite {
@@ -94,7 +95,7 @@ fn opened(u: &mut Unstructured<'_>, major: u8, count: u8, out: &mut Vec<u8>) -> 
     Ok(indefinite)
 }
 
-/// Writes a string, sometimes in chunks.
+/// Appends a CBOR string to `out`, sometimes in chunks. `major` says whether it is text or bytes.
 fn string(u: &mut Unstructured<'_>, major: u8, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if u.ratio(1, 4)? {
         out.push(major << 5 | 31);
@@ -130,7 +131,7 @@ fn head_of_any(u: &mut Unstructured<'_>, major: u8, out: &mut Vec<u8>) -> Result
     head(u, major, number.into(), out)
 }
 
-/// Writes a head, sometimes a longer one than needed.
+/// Appends a CBOR head to `out`, sometimes a longer one than the number needs.
 fn head(u: &mut Unstructured<'_>, major: u8, number: u64, out: &mut Vec<u8>) -> Result<()> {
     let least = head_width(number);
     let width = if u.ratio(1, 4)? { u.int_in_range(least..=4)? } else { least };

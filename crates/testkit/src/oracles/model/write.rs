@@ -1,16 +1,16 @@
-//! Writing a model, and checking that rejected objects leave nothing behind.
+//! Writes a model with the writer of zten, and checks that rejected objects leave nothing behind.
 
 use zten::write::{Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Error, ErrorKind, error::Misuse};
 
 use super::{Model, ModelComponent, ModelObject};
 
-/// The result of writing a model.
+/// The file that was written from a model, and what it contains.
 pub(super) struct Written<'m> {
     pub(super) file: Vec<u8>,
-    /// The objects that were accepted.
+    /// The objects that the writer accepted.
     pub(super) objects: Vec<&'m ModelObject>,
-    /// Whether the attributes of the file were accepted.
+    /// Whether the writer accepted the attributes of the file.
     pub(super) attributes: bool,
 }
 
@@ -27,7 +27,8 @@ fn settings(model: &Model) -> WriteOptions {
     if model.canonical { settings.canonical() } else { settings }
 }
 
-/// Writes all objects of a model. Returns the object that made the file unusable, if there is one.
+/// Writes `objects` of a model. If an object is rejected while its bytes are written, which makes the file unusable,
+/// the error is the index of this object.
 pub(super) fn write<'m>(model: &Model, objects: &[&'m ModelObject]) -> Result<Written<'m>, usize> {
     let mut writer = Writer::new(Vec::new(), &settings(model)).expect("a vector takes all");
     let mut attributes = !model.late && attributes(model, &mut writer);
@@ -49,7 +50,8 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m ModelObject]) -> Result<Wr
     Ok(Written { file, objects: accepted, attributes })
 }
 
-/// Writes valid objects, the second half of them by appending to the file.
+/// Writes `objects`, which the writer has accepted before: the first half to a file, and the second half by appending
+/// to this file.
 pub(super) fn in_two(model: &Model, objects: &[&ModelObject]) -> Vec<u8> {
     let (first, second) = objects.split_at(objects.len() / 2);
     let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is rejected"));
@@ -63,13 +65,13 @@ pub(super) fn in_two(model: &Model, objects: &[&ModelObject]) -> Vec<u8> {
     writer.finish().expect("all objects have ended")
 }
 
-/// Sets the attributes of the file. Returns whether they were accepted.
+/// Sets the attributes of the file. Returns whether the writer accepted them.
 fn attributes(model: &Model, writer: &mut Writer<Vec<u8>>) -> bool {
     let Some(attributes) = &model.attributes else { return false };
     writer.attributes_encoded(&Encoded::from_cbor(attributes.clone())).is_ok()
 }
 
-/// Checks that there is no file after an error in the middle of an object.
+/// Checks that the writer accepts nothing more and does not finish after an error in the middle of an object.
 fn spoiled(mut writer: Writer<Vec<u8>>) {
     let unfinished = |error: Error| error.kind() == ErrorKind::Misuse(Misuse::Unfinished);
     let next = writer.object(&NewObject::dense("next", &[], DType::U8)).err();
@@ -78,13 +80,13 @@ fn spoiled(mut writer: Writer<Vec<u8>>) {
     assert!(finished.is_some_and(unfinished), "a file with an object that did not end");
 }
 
-/// Declares a component before its bytes.
+/// Returns the declaration of a component that the writer gets before the component's bytes.
 fn declared(part: &ModelComponent) -> NewComponent<'_> {
     let new = NewComponent::new(&part.role, part.element.element(), part.elements);
     part.level.map_or(new, |level| new.compressed(Level::new(level).expect("a level")))
 }
 
-/// Writes one object.
+/// Writes one object, and checks that an object without a mistake is accepted.
 fn one(writer: &mut Writer<Vec<u8>>, object: &ModelObject, model: &Model) -> Result<(), Rejection> {
     let components: Vec<NewComponent<'_>> = object.parts.iter().map(declared).collect();
     let attributes = object.attributes.clone().map(Encoded::from_cbor);
@@ -112,7 +114,8 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &ModelObject, model: &Model) -> Res
     })
 }
 
-/// Returns whether a valid object may be rejected with `error`, because of earlier objects or of the canonical form.
+/// Returns whether `error` may reject an object without a mistake: because an earlier object has its name, or because
+/// of the canonical form.
 fn may_be_rejected(error: &Error, model: &Model) -> bool {
     let canonical = error.kind() == ErrorKind::Misuse(Misuse::Order)
         || matches!(error.rule(), Some("duplicate-key"));

@@ -2,7 +2,7 @@
 
 use zten_lab::readers::subject::{Component, Report};
 
-/// Does what `what` says.
+/// Produces the outcome that `what` names, such as a panic or a wrong content.
 pub(super) fn read(what: &str, report: &mut Report) {
     match what {
         "rejects-opening" => drop(report.opened::<(), _>(Err("not this one"))),

@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     }
 }
 
-/// Does the same for a file of another format, and for the files that it names.
+/// Reads everything that `zten check` reads in a file of another format than zTensor, and in the files that it names.
 fn other(path: &Path, report: &mut Report) {
     let Some(archive) = report.opened(rule(zten::open(path))) else { return };
     report.read(rule(archive.verify()));

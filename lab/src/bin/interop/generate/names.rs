@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::Taste;
 
-/// Returns every name once.
+/// A generator of names of objects, which returns every name once.
 #[derive(Default)]
 pub(super) struct Names {
     given: HashSet<String>,

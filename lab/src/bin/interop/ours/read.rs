@@ -15,7 +15,8 @@ use zten::{
 use crate::content::{Attributes, Content, Part, Sum, le, same_attributes};
 use crate::elements::{Le as _, by_type};
 
-/// Compares a file of any generation. `sum` is the checksum of all components, if they have the same one.
+/// Checks that zten reads `content` in the file at `path`, which may be of any generation. `sum` is the checksum of
+/// all components, if they have the same one.
 pub(crate) fn compare(
     path: &Path,
     content: &Content,

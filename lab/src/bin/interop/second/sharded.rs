@@ -62,7 +62,7 @@ pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Returns the path at which both look for a shard.
+/// Returns the path at which both implementations look for the shard `name` of the file `root`.
 fn shard_path(root: &Path, name: &str) -> PathBuf {
     let stem = root.file_stem().unwrap_or_default().to_string_lossy();
     root.with_file_name(format!("{stem}-{name}.zt"))
@@ -92,7 +92,7 @@ fn joined(path: &Path, one: &Path) -> Result<String> {
     Ok(digest.map_err(|error| anyhow::anyhow!("{error}"))?.to_string())
 }
 
-/// Damages a byte of a shard. Both must report it.
+/// Damages a byte of a shard. Both implementations must report the damage.
 fn damage(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let Some(name) = rng.choice(names) else { return Ok(false) };
     let place = shard_path(path, name);

@@ -200,7 +200,7 @@ mod tests {
         ] {
             assert_eq!(date(count, Unit::parse(unit).unwrap()), wanted, "{unit} {count}");
         }
-        // The largest numbers overflow nothing.
+        // The largest counts and factors do not overflow.
         for unit in ["8[18446744073709551615W]", "8[18446744073709551615as]", "8[Y]"] {
             for count in [i64::MAX, i64::MIN + 1] {
                 assert!(date(count, Unit::parse(unit).unwrap()).len() > 4);

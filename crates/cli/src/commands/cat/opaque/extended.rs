@@ -66,7 +66,8 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
     let is_even = significand.is_multiple_of(2);
     let [up, down] = [power, power.saturating_neg()]
         .map(|power| u32::try_from(power).unwrap_or_default().saturating_add(1));
-    // The number is `rest / unit`. Numbers within `above` and `below` of it, in the same unit, are closest to it.
+    // The number is `rest / unit`. A decimal number that is less than `above / unit` larger or `below / unit` smaller is
+    // closer to this number than to its neighbors.
     let (mut rest, mut unit) = (Big::new(significand), Big::new(1));
     let (mut above, mut below) = (Big::new(1), Big::new(1));
     let wider = u32::from(is_least);
@@ -75,7 +76,7 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
     above.shift(up.saturating_sub(1).saturating_add(wider));
     below.shift(up.saturating_sub(1));
     let bits = power.saturating_add(64).saturating_sub_unsigned(significand.leading_zeros());
-    // The power of ten, which may be one too small.
+    // An estimate of the power of ten, which may be one too small. The next step corrects it.
     let mut point = floor_log10(bits.saturating_sub(1)).saturating_add(1);
     unit.scale(point);
     for big in [&mut rest, &mut above, &mut below] {

@@ -50,7 +50,7 @@ pub(super) fn steps(text: &str, style: Style) -> Option<(usize, Vec<Step>)> {
         } else {
             rest.accept('(').then_some(())?;
             records.name = if rest.accept('(') {
-                // A title, which is not printed, and the name.
+                // The field has a title, which is not printed, before its name.
                 rest.string()?;
                 rest.accept(',').then_some(())?;
                 let name = rest.string()?;

@@ -54,7 +54,8 @@ impl Hub {
         Some((hub, depth))
     }
 
-    /// Collects the names of blobs in `folder` and below. `folder` is `depth` levels below the folder of snapshots.
+    /// Collects the links to each of the `blobs` from `folder`, whose path is `path`, and from the folders below it.
+    /// `folder` is `depth` levels below the folder of snapshots.
     fn scan(
         blobs: Folder,
         folder: Folder,

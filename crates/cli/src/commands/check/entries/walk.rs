@@ -323,7 +323,8 @@ impl DirectoryWalk {
         }
     }
 
-    /// Lists the entries of `folder` that are visited.
+    /// Lists `folder`, whose path is `path`, and adds a level with the entries to visit to the walk. If links are followed,
+    /// a folder that was entered before is skipped.
     fn list(&mut self, path: &Path, folder: Folder, place: FolderKind) -> io::Result<()> {
         if self.follow && !self.visited.insert(folder.identity()?) {
             self.skipped.note(Reason::Visited);
