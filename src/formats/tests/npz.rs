@@ -310,10 +310,10 @@ fn the_end_record_leaves_no_doubt() {
     for (bytes, why) in [
         ([valid.as_slice(), b"\0"].concat(), "1 byte follows the end record of the archive"),
         (valid[..valid.len() - 1].to_vec(), "does not end with"),
-        (valid[..21].to_vec(), "cut off"),
-        (with_end(20, &[1, 0]), "split into several files, or has bytes after its end"),
-        (with_end(4, &[1, 0]), "split into several files, or has bytes after its end"),
-        (with_end(8, &[1, 0]), "split into several files, or has bytes after its end"),
+        (valid[..21].to_vec(), "shorter than the end record"),
+        (with_end(20, &[1, 0]), "split into several files or has a comment"),
+        (with_end(4, &[1, 0]), "split into several files or has a comment"),
+        (with_end(8, &[1, 0]), "split into several files or has a comment"),
         (with_end(8, &[1, 0, 1, 0]), "has 2 members, but its end record gives 1"),
         (with_end(8, &[3, 0, 3, 0]), "has 2 members, but its end record gives 3"),
         (with_end(12, &[0]), "does not end where"),
@@ -359,8 +359,8 @@ fn end_records_of_large_archives() {
     for (bytes, why) in [
         (build(same, 44, &[]), "two end records"),
         (build([1, u32::MAX, u32::MAX], 44, &[]), "two end records"),
-        (build(full, 45, &[]), "invalid end record"),
-        (build(full, u64::MAX, &[]), "invalid end record"),
+        (build(full, 45, &[]), "zip64 end record of the archive is invalid"),
+        (build(full, u64::MAX, &[]), "zip64 end record of the archive is invalid"),
         (build(full, 45, &[0]), "does not end where its locator begins"),
     ] {
         let sentence = rejection("x", &bytes);
