@@ -95,12 +95,13 @@ pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
 /// Lists up to `count` objects of `file`, from object `first` on, as pairs: the description of the object, and the name of its
 /// quantized form as listings show it, such as `MXFP4 [32]`; null for an object that is not joined from several tensors.
 pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Result<()> {
-    let objects = || session::tensors(file, first, count);
-    let described = |object: Tensor<'_>| {
-        let form = QuantizedForm::of(&object).map(|form| form.to_string());
-        (DescribedObject::<false>(object), form)
-    };
-    to_shown(out, &List(|| objects().map(described)))
+    to_shown(out, &List(|| session::tensors(file, first, count).map(described)))
+}
+
+/// Returns the pair that [`list`] writes for `object`.
+fn described(object: Tensor<'_>) -> (DescribedObject<'_, false>, Option<String>) {
+    let form = QuantizedForm::of(&object).map(|form| form.to_string());
+    (DescribedObject(object), form)
 }
 
 /// Writes a list of three items about object `ordinal` to `out`: its description; its attributes in diagnostic notation; and, if
