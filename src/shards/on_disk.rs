@@ -164,7 +164,6 @@ fn parent(file: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString as _;
     use std::fs;
 
     use super::super::wanted::Wanted;
