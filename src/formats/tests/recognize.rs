@@ -32,12 +32,15 @@ const NO_NAME: &[u8] = b"\xff\xff";
 /// Returns the length of the shortest prefix of `bytes` that is a pickle which calls or imports, whatever bytes follow, and the
 /// evidence for all of `bytes`.
 fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
-    let evidence = |length: usize| {
-        let prefix = [&bytes[..length], NO_NAME].concat();
-        let mut input = Stored::new(&prefix, 0, prefix.len().try_into().unwrap());
-        scan(&mut input, false, PersistentIds::Resolved).unwrap()
-    };
     let calls = |evidence: &Evidence| matches!(evidence, Evidence::Call | Evidence::Import);
+    let evidence = |length: usize| {
+        let scanned = |tail: &[u8]| {
+            let prefix = [&bytes[..length], tail].concat();
+            let mut input = Stored::new(&prefix, 0, prefix.len().try_into().unwrap());
+            scan(&mut input, false, PersistentIds::Resolved).unwrap()
+        };
+        scanned(b"").filter(|_| scanned(NO_NAME).as_ref().is_some_and(calls))
+    };
     let found = evidence(bytes.len()).filter(calls)?;
     Some((
         (0..=bytes.len()).find(|length| evidence(*length).is_some_and(|found| calls(&found)))?,

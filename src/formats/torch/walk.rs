@@ -619,11 +619,8 @@ fn identity_of_float<'p>(float: f64, at: u32) -> Result<Identity<'p>, FormatErro
 
 /// Returns the value of `float` as an integer. The value must be finite, and at least 2^63 or less than -2^63.
 fn large_integer_of_float<'p>(float: f64) -> Result<LargeInteger<'p>, FormatError> {
-    let bits = float.to_bits();
-    // The absolute value is `mantissa` times 2 to the power of `exponent`, since the exponent field is biased by 1023 and the
-    // mantissa has 52 fraction bits.
-    let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
-    let exponent = ((bits >> 52) & 0x7ff).saturating_sub(1023 + 52);
+    let (mantissa, exponent) = mantissa_and_exponent(float);
+    let exponent = exponent.saturating_sub(BIAS);
     let zeros = usize::try_from(exponent / 8).unwrap_or_default();
     let shift = u32::try_from(exponent % 8).unwrap_or_default();
     let shifted = u128::from(mantissa).wrapping_shl(shift);
@@ -634,10 +631,43 @@ fn large_integer_of_float<'p>(float: f64) -> Result<LargeInteger<'p>, FormatErro
     Ok(LargeInteger::of_magnitude(float.is_sign_negative(), bytes))
 }
 
+/// The exponent field of an `f64` whose value is its mantissa: the bias of the format, and the 52 bits of the fraction.
+const BIAS: u64 = 1023 + 52;
+
+/// Returns the mantissa of `float` as an integer, with its leading one, and the exponent field. The absolute value of a
+/// normal number is the mantissa times 2 to the power of the exponent field less [`BIAS`].
+fn mantissa_and_exponent(float: f64) -> (u64, u64) {
+    let bits = float.to_bits();
+    ((bits & ((1 << 52) - 1)) | (1 << 52), (bits >> 52) & 0x7ff)
+}
+
 /// Returns the value of `float` as an integer, or `None` if the value is not a 64-bit integer.
 fn whole(float: f64) -> Option<i64> {
     const LEAST: f64 = -9_223_372_036_854_775_808.0;
-    copied(float).ok().filter(|_| (LEAST..-LEAST).contains(&float))?.parse().ok()
+    if float == 0.0 {
+        return Some(0);
+    }
+    if !(LEAST..-LEAST).contains(&float) {
+        return None;
+    }
+    // The text of a float cannot be parsed instead: `Display` writes the fewest digits that tell it from other floats, and
+    // then zeros.
+    let (mantissa, exponent) = mantissa_and_exponent(float);
+    let value = if let Some(shift) = exponent.checked_sub(BIAS) {
+        mantissa.checked_shl(u32::try_from(shift).ok()?)?
+    } else {
+        let shift = u32::try_from(BIAS.saturating_sub(exponent)).ok()?;
+        let value = mantissa.checked_shr(shift)?;
+        if value.checked_shl(shift)? != mantissa {
+            return None;
+        }
+        value
+    };
+    if float.is_sign_negative() {
+        0_i64.checked_sub_unsigned(value)
+    } else {
+        i64::try_from(value).ok()
+    }
 }
 
 impl Pickle<'_> {
