@@ -79,7 +79,8 @@ impl NameTable {
             let off = if step < INTERPOLATIONS { far } else { near };
             at = at.saturating_add(off).min(last).max(0);
         }
-        // The text is missing, or the hashes are not spread evenly because an attacker chose the texts.
+        // If these steps did not find the text, it is missing, or the hashes are not spread evenly because an attacker
+        // chose the texts. Then a binary search decides.
         let order = |entry: &u64| {
             let hashes = hash_in(*entry).cmp(&wanted);
             hashes.then_with(|| read(place_in(*entry)).cmp(text))

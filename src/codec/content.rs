@@ -683,7 +683,7 @@ impl Reading<'_> {
     fn read<R: ReadAt>(&mut self, source: &R, buffer: &mut [u8]) -> Result<usize, Error> {
         let most = buffer.len().min(self.chunk);
         let rest = match self.storage.divisor() {
-            // All remaining bytes fit, so the buffer needs no rounding to whole elements.
+            // The buffer has room for all remaining bytes, so it needs no rounding to whole elements.
             _ if self.wanted() <= most => 0,
             width if width.get() > 1 => most % NonZeroUsize::from(width),
             // A chunk of big-endian blocks ends between fields.

@@ -171,7 +171,7 @@ mod tests {
             assert_eq!(floats.difference(bits(value), bits(value.next_up())), 1);
             assert_eq!(floats.difference(bits(value), bits(value.next_down())), 0);
         }
-        // Both zeros are elements.
+        // -0.0 and 0.0 are different elements, and neighbors.
         assert_eq!(floats.difference(bits(-0.0), bits(0.0)), 1);
         let integers = Elements { width: 2, floats: false };
         assert_eq!(integers.difference(5, 6), 1);

@@ -299,7 +299,7 @@ fn frames_that_do_not_fit_another_base_are_not_errors_of_the_patch() {
     }
     let made = patch(&bools(&[0, 0, 1]), &bools(&[1, 0, 1]));
     assert!(why(&bools(&[1, 1, 1]), &made).contains("not those that the patch was made of"));
-    // A base with one more tensor than the order of the patch has.
+    // The base `more` has three tensors, but the order of the patch has two.
     let old = [("a", 1), ("b", 2)].map(|(name, byte)| Tensor {
         name: name.to_owned(),
         dtype: DType::U8,

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn adjacent_ranges_are_merged() {
         assert_eq!(blocks(&[0..1000, 1000..2000, 2050..4000]), [0..4000]);
-        // The gap is more than a twentieth of the range, or longer than `GAP`.
+        // The gap is more than a twentieth of the range before it, or longer than `GAP`, so the ranges are not merged.
         assert_eq!(blocks(&[0..1000, 1100..1200]), [0..1000, 1100..1200]);
         assert_eq!(blocks(&[0..9, 10_000..3 << 20]), [0..9, 10_000..3 << 20]);
         // Ranges out of order are not merged.

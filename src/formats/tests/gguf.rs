@@ -200,7 +200,8 @@ fn versions() {
         (0, "version 0 "),
         (4, "version 4 "),
         (4_u32.swap_bytes(), "version 4 "),
-        // The counts are read in the other byte order, too.
+        // A version in big-endian order means that the counts after it are big-endian, too. Read so, the little-endian
+        // counts of this file are too large for the file.
         (3_u32.swap_bytes(), "the file ends before its header does"),
     ] {
         let mut bytes = valid.clone();
@@ -660,7 +661,8 @@ fn limits_hold() {
     assert_eq!(open_within(&bytes, &[("manifest", header as u64)]), Ok(0));
     assert_eq!(open_within(&bytes, &[("manifest", header as u64 - 1)]), Err("limit-manifest"));
     assert_eq!(open_within(&bytes, &[("manifest", 1000)]), Err("limit-manifest"));
-    // A number of one byte takes two bytes in CBOR.
+    // The array has 1000 numbers of one byte. Each number above 23 takes two bytes in CBOR, so the manifest exceeds the
+    // limit of 1900 bytes.
     let bytes = file(&[pair("k", 9, &array(0, 1000, &[200; 1000]))], &[], &[]);
     assert_eq!(open_within(&bytes, &[("manifest", 1900)]), Err("limit-manifest"));
     assert_eq!(open_within(&bytes, &[("depth", 6)]), Ok(0));
@@ -693,7 +695,7 @@ fn a_source_is_read_as_far_as_the_header_goes() {
         (archive.source().ranges.lock().unwrap().clone(), length)
     };
     assert_eq!(ranges(0, 200_000).0, [(0, 8), (8, 512)]);
-    // Padding is read, too.
+    // The ten bytes of padding at the end of the file are read, too, because they must be zero.
     let (read, length) = ranges(0, 199_990);
     assert_eq!(read, [(0, 8), (8, 512), (length - 10, length)]);
     let (read, _) = ranges(100_000, 200_000);

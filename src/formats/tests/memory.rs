@@ -235,7 +235,7 @@ fn heap_follows_headers_of_numpy() {
 #[test]
 fn entries_of_safetensors_are_parsed_without_allocating() {
     let count = |count: usize| {
-        // Escapes in each name.
+        // An escape in each name makes the parser decode the name.
         let header = header_of(0..count, "1,1").replace("\":{", "\\u0021\":{");
         let bytes = file(&header, &vec![0; count]);
         let mut found = None;

@@ -175,7 +175,8 @@ fn what_is_not_interpreted_hides_nothing() {
             damaged[start - 1] ^= 1;
             let opened = OpenOptions::default().from_bytes(&*damaged);
             let Ok(opened) = opened else {
-                // The damaged byte is the last one of the deflated header.
+                // The damaged byte is in the deflated content of the member, which holds the header, too. So the archive
+                // does not open.
                 assert!(deflated, "{name}");
                 continue;
             };
@@ -211,7 +212,7 @@ fn long_dtypes_take_little_memory() {
     let opened = opened.unwrap();
     assert_eq!(opened.len(), 300);
     assert_eq!(opened.tensor("299").unwrap().state(), State::Opaque);
-    // Archives of few records keep the fields of records.
+    // In an archive with few records, each field of the records also becomes a tensor.
     let bytes = archive(&[("r.npy", member(60, "field "))], true);
     assert_eq!(OpenOptions::default().from_bytes(&*bytes).unwrap().len(), 61);
 }

@@ -319,7 +319,8 @@ fn differences_are_measured() {
         }
         assert_eq!(found, wanted, "{what}");
     }
-    // The elements of many pieces, one of which differs, in two encodings.
+    // Two files with 2^20 elements, of which one differs, and a copy of the second file that is compressed. The elements
+    // are compared in many pieces, whatever their encoding is.
     let mut data = vec![0; 1 << 20];
     data[700_001] = 3;
     let old = single("diff-measured-zeros.zt", ("u8", &[1 << 20]), &vec![0; 1 << 20]);
@@ -589,7 +590,7 @@ fn differences_within_the_tolerance_are_none() {
     let nan = layered(folder.path(), "nan.safetensors", |_| [f32::NAN, 2.0, 3.0, 4.0]);
     assert_eq!(run_diff([&old, &nan], &["--rtol=9"]).0, 1);
     assert_eq!(run_diff([&nan, &nan], &["--rtol=0"]).0, 0);
-    // The comparison is restricted to some tensors.
+    // A pattern restricts the comparison to the tensors that it matches.
     let last = |n| if n == 3 { 5.0 } else { 4.0 };
     let one = layered(folder.path(), "one.safetensors", |n| [1.0, 2.0, 3.0, last(n)]);
     let others = "tensors: 0 changed, 0 added, 0 removed, 0 renamed, 24 equal\n";

@@ -474,7 +474,7 @@ fn the_identity_depends_on_the_tensors_alone() {
     assert_ne!(fs::read(&first).unwrap(), fs::read(&other).unwrap());
     let wanted = id(&first);
     assert_eq!(id(&other), wanted);
-    // The same tensors in one file and in shards.
+    // The same tensors have the same identity in one file and in shards.
     let folder = tempfile::tempdir().unwrap();
     let sharded = folder.path().join("model.safetensors.index.json");
     let convert = |options: &[&str], to: &Path| {
@@ -485,7 +485,7 @@ fn the_identity_depends_on_the_tensors_alone() {
     assert!(fs::read_dir(folder.path()).unwrap().count() > 2);
     assert_eq!(id(&sharded), wanted);
     assert_eq!(id(folder.path()), wanted);
-    // The name of a tensor changes, then a byte, and then a tensor is missing.
+    // The identity changes if the name of a tensor or a byte changes, or if a tensor is missing.
     for (position, change) in [(1, ("b", 2)), (1, ("a", 9))] {
         let mut changed = tensors.clone();
         changed[position] = change;

@@ -691,7 +691,7 @@ fn each_value_that_is_left_out_is_named_if_asked() {
             assert_eq!(lines(&["--verbose"]), [&[summary.to_owned()], &each[..]].concat());
         }
     }
-    // A file without such values has no such lines.
+    // A file without values that are left out has no such lines.
     let listed = succeeded_text(in_corpus(&["ls", "--verbose", "other/torch/accept/tied.pt"]));
     assert!(!listed.contains("left out"), "{listed}");
 }

@@ -271,7 +271,7 @@ fn opaque_objects_are_copied_to_numpy_files() {
     assert_eq!(listed["objects"][2]["components"][0]["dtype"], RECORDS);
     let output = zten(["diff".as_ref(), path.as_os_str(), out.as_os_str()]);
     assert!(ended(&output).1.contains(" 0 changed, 0 added, 0 removed, 0 renamed, 5 equal, "));
-    // One array, and a field of records without its records.
+    // A `.npy` file can hold one array of text, and one field of records that is written without its records.
     for (name, rest) in [("labels", "opaque"), ("rec[\"x\"]", "readable")] {
         let out = folder.path().join("one.npy");
         let only = format!("--only={}", name.replace(['[', ']'], "?"));
@@ -309,7 +309,8 @@ fn other_formats_are_written_without_opaque_objects() {
         let output = run("convert", &path, &[&[out.to_str().unwrap()], &numbers[..]].concat());
         assert_eq!(ended(&output).0, Some(0));
         assert!(ended(&output).2.contains(": left out: labels (opaque: "));
-        // A file without any tensors would not be a copy.
+        // If every selected tensor is left out, the command fails, because a file without any tensors would not be a
+        // copy.
         for (name, status) in [("labels", 2), ("objects", 3)] {
             let out = folder.path().join(format!("none.{suffix}"));
             let only = format!("--only={name}");

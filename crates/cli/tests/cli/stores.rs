@@ -249,7 +249,7 @@ fn names_of_another_form_are_not_compared() {
     }
     let path = hub.blob(&wrong, &content);
     expect(&[&path], (1, &[(&wrong, "store-digest")]));
-    // A file with the same name in a folder that is not part of a store.
+    // A file with the same wrong name in a folder that is not part of a store is not compared with its name.
     let elsewhere = hub.root.path().join("blobs").join(&wrong);
     put(&elsewhere, &content);
     expect(&[&elsewhere], (0, &[]));
@@ -313,7 +313,7 @@ fn unfinished_downloads_are_not_supported() {
     let partial = format!("sha256-{digest}-partial");
     ollama.put(&partial, &content[..500]);
     ollama.put(&format!("{partial}-0"), b"{}");
-    // What an interrupted `ollama create` leaves.
+    // An interrupted `ollama create` leaves a file with such a name.
     ollama.put("sha256-2893749283", &content[..500]);
     names.extend([format!("{partial}-0"), partial, "sha256-2893749283".to_owned()]);
     names.sort();
@@ -371,12 +371,12 @@ fn snapshots_lead_to_blobs() {
     each_way(&["--json", snapshot.to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("b.safetensors".to_owned(), "store-digest".to_owned())]);
     });
-    // A link from outside of the cache.
+    // A link from outside of the cache leads to the damaged blob, which is compared with its own name.
     let elsewhere = hub.root.path().join("elsewhere.safetensors");
     std::os::unix::fs::symlink(&blob, &elsewhere).unwrap();
     expect(&[&elsewhere], (1, &[("elsewhere.safetensors", "store-digest")]));
     fs::remove_file(elsewhere).unwrap();
-    // A link whose blob is missing.
+    // The links to a blob that is missing are reported as one error.
     fs::remove_file(&blob).unwrap();
     each_way(&["-r", "--json", hub.root.path().to_str().unwrap()], |output| {
         let lines = json_lines(&output.stdout);
@@ -674,7 +674,7 @@ fn links_do_not_lead_out_of_a_store() {
     each_way(&[&args[..], &["--follow"]].concat(), |output| {
         assert_eq!((rules(output), output.status.code()), (Vec::new(), Some(0)));
     });
-    // Circular links: of a blob, and of folders.
+    // A blob that is a link to itself, and a folder that is a link to the folder around it, are errors.
     fs::remove_file(&blob).unwrap();
     symlink(&blob, &blob).unwrap();
     symlink(&manifests, manifests.join("circle")).unwrap();

@@ -30,7 +30,7 @@ fn unsupported_files_have_their_own_exit_status() {
         assert_eq!(status(&[UNSUPPORTED, "--limit=manifest=8"]), Some(1), "a limit");
         assert_eq!(status(&[UNSUPPORTED, "--allow-unsupported"]), Some(0));
         assert_eq!(status(&[UNSUPPORTED, INVALID, "--allow-unsupported"]), Some(1));
-        // The file is still reported.
+        // With `--allow-unsupported`, the unsupported file is still reported.
         for form in [&[][..], &["--json"], &["--sarif"]] {
             let args = [&["check", "--allow-unsupported", UNSUPPORTED], form, ways].concat();
             let output = in_corpus(&args);

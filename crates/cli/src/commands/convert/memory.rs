@@ -110,8 +110,9 @@ fn memory_follows_the_manifest_that_is_written() {
             );
             let fixed = 4 << 20;
             assert!(most <= EACH * header + WRITTEN * manifest + fixed, "{options:?}: {most}");
-            // Less than one byte is kept for each byte of the header.
+            // In addition to the memory for the manifest, at most one byte is kept for each byte of the header.
             assert!(most <= header + WRITTEN * manifest + fixed, "{options:?}: {most}");
+
             assert!(most <= CONFINED * header + fixed, "{options:?}: {most}");
         }
     }
