@@ -73,7 +73,8 @@ impl NameTable {
                 break;
             }
             let off = i64::from(wanted).wrapping_sub(hash_in(entry).into());
-            // Each step moves by at least one entry, because a shift rounds down.
+            // Each step moves by at least one entry: for a negative difference the shift rounds down, and for a positive
+            // one 1 is added.
             let far = share(off).wrapping_add(i64::from(off > 0));
             let near = if off > 0 { 1 } else { -1 };
             let off = if step < INTERPOLATIONS { far } else { near };

@@ -152,8 +152,8 @@ fn is_bytecode(start: &[u8]) -> bool {
 /// joblib compresses pickles with zlib.
 fn is_zlib(start: &[u8]) -> bool {
     let [0x78, flags @ (0x01 | 0x5e | 0x9c | 0xda), first, ..] = start else { return false };
-    // The first deflate block must have a valid type. Text that begins with "x" is ruled out by the flags in most cases, and
-    // by this type in others.
+    // The first deflate block must have a valid type. In most texts that begin with "x", the second byte is no such flag,
+    // and in some of the others, the type is invalid.
     (u16::from_be_bytes([0x78, *flags])).is_multiple_of(31) && first & 0x06 != 0x06
 }
 

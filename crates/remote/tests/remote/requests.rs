@@ -66,7 +66,7 @@ fn a_plan_is_fetched_once_and_no_more() {
     let content: Vec<u8> = (0..50_u32 << 20).map(|n| (n >> 12) as u8).collect();
     let whole = content.clone();
     let server = Server::start(move |number, request| match number {
-        // The connection is cut within one block, so the rest of the block is requested again.
+        // The connection is cut within one block, so one more request asks for the rest of the block.
         7 => Reply { cut: Some(1 << 20), ..honest(&content, request) },
         _ => honest(&content, request),
     });
