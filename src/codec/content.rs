@@ -686,7 +686,8 @@ impl Reading<'_> {
             // The buffer has room for all remaining bytes, so it needs no rounding to whole elements.
             _ if self.wanted() <= most => 0,
             width if width.get() > 1 => most % NonZeroUsize::from(width),
-            // A chunk of big-endian blocks ends between fields.
+            // A chunk of big-endian blocks ends between fields, so that the two bytes of a field are swapped in one
+            // chunk.
             _ if self.component.byte_order() == ByteOrder::Big => most % FIELD,
             _ => 0,
         };

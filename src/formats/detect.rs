@@ -244,7 +244,7 @@ pub fn by_name<'n>(name: impl Into<FileName<'n>>) -> Option<Detected> {
         Format::Npy => Some(Detected::Misnamed(Rule::NpyMagic)),
         Format::Npz => Some(Detected::Misnamed(Rule::NpzMagic)),
         Format::Gguf => Some(Detected::Misnamed(Rule::GgufMagic)),
-        // Files of many other kinds have these suffixes.
+        // Files of many other kinds have the suffixes of these formats, too, so the name alone decides nothing.
         Format::Index | Format::Torch => None,
     }
 }

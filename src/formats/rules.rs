@@ -507,7 +507,7 @@ catalog! {
     FormatMatlab "format-matlab", Unsupported, Policy("zten does not read this format"), NONE,
         "The file is not a MATLAB file.", "this is a MATLAB file", MATLAB;
 
-    // Compressed files, which zten does not decompress.
+    // Formats of compressed files, which zten does not decompress.
     FormatGzip "format-gzip", Unsupported, Policy("zten does not decompress files"), NONE,
         "The file is not compressed with gzip.", "this file is compressed with gzip, and zten does not decompress it", COMPRESSED;
     FormatBzip2 "format-bzip2", Unsupported, Policy("zten does not decompress files"), NONE,

@@ -49,7 +49,7 @@ impl Elements {
         let sign = mask ^ (mask >> 1);
         match (self.floats, bits & sign) {
             (false, _) => bits,
-            // The magnitude of a negative float grows downwards.
+            // The greater the magnitude of a negative float, the lower its position.
             (true, 0) => bits | sign,
             (true, _) => !bits & mask,
         }

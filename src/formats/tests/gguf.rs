@@ -76,7 +76,8 @@ fn arrays_within_arrays() {
     assert_eq!(value(9, &bytes), [0x83, 0x82, 1, 2, 0x80, 0x81, 0xf5]);
     assert_eq!(value(9, &nest(16)).len(), 16);
     assert!(rejection("x", &file(&[pair("k", 9, &nest(17))], &[], &[])).contains("16 deep"));
-    // Nesting must not consume the call stack.
+    // An array that is nested far deeper than the limit is rejected, too: parsing does not recurse, so it does not
+    // overflow the call stack.
     let deep = file(&[pair("k", 9, &nest(100_000))], &[], &[]);
     assert!(rejection("x", &deep).contains("16 deep"));
 }
@@ -300,7 +301,7 @@ fn no_byte_belongs_to_no_tensor() {
     let mut data = [0; 64];
     data[..5].fill(7);
     data[32..35].fill(8);
-    // Padding after the last tensor is optional.
+    // The padding after the last tensor, up to byte 64 of the data, may be missing or cut.
     for end in 35..=64 {
         let (_, tensors) = read("x", &build(32, &data[..end])).unwrap();
         assert_eq!((&*tensors[0].3, &*tensors[1].3), (&[7; 5][..], &[8; 3][..]));
@@ -378,7 +379,7 @@ fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
     let [found] = archive.findings() else { panic!("{key}: {:?}", archive.findings()) };
     let error = found.error();
     assert!(matches!(error.kind(), ErrorKind::Invalid(_)), "{error}");
-    // `check` reports what opening found.
+    // A check of the open file reports the same error as opening.
     let report = check(&archive, &mut ());
     let fault = report.fault().unwrap();
     assert!(fault.is_of_opening());
@@ -598,7 +599,7 @@ fn big_endian_blocks_are_swapped_or_opaque() {
         let tensor = archive.tensor("t").unwrap();
         archive.verify().unwrap();
         let component = tensor.component("data").unwrap();
-        // Bytes are decoded in chunks of any size.
+        // The swapped bytes are the same if they are decoded in chunks of up to seven bytes.
         let mut reader = component.reader().unwrap();
         let (mut read, mut room) = (Vec::new(), [0; 7]);
         while let length @ 1.. = reader.read_chunk(&mut room).unwrap() {

@@ -216,7 +216,7 @@ fn heap_follows_headers_of_numpy() {
             }
         }
     }
-    // Dimensions beyond the limit must not be stored.
+    // A shape with far more dimensions than the limit must be rejected before they are stored.
     let (ones, spaces) = ("1,".repeat(30_000), " ".repeat(65_000));
     let dimensions = npy::file("|u1", false, &format!("({ones})"), &[0]);
     assert!(validate_archive("dimensions", &dimensions, dimensions.len()).is_err());

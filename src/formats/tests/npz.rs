@@ -442,7 +442,7 @@ fn what_is_decompressed_is_limited() {
         let sentence = brief(&open_with("x", &bytes, &limits(decoded, total)).unwrap_err());
         assert!(sentence.contains("exceeds the limit"), "{sentence}");
     }
-    // Members that are not compressed are not limited.
+    // The limits on decompressed bytes do not apply to members that are not compressed.
     assert!(open_with("x", &archive(&members, false), &limits(0, 0)).is_ok());
 }
 

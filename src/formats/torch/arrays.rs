@@ -403,7 +403,7 @@ impl<'p> Pickle<'p> {
             Pickled::Bytes(at) => {
                 self.short(at, LONGEST_SCALAR)?.iter().copied().for_each(&mut add);
             }
-            // Each character above 127 takes two bytes.
+            // Each character above 127 takes two bytes in UTF-8, so the text may have twice as many bytes as the scalar.
             Pickled::Latin1(at) => {
                 let text =
                     str::from_utf8(self.short(at, LONGEST_SCALAR.saturating_mul(2))?).ok()?;
@@ -434,7 +434,7 @@ fn decoded(storage: StorageType, bytes: [u8; LONGEST_SCALAR]) -> ScalarValue {
         StorageType::Bf16 => ScalarValue::Float(half::bf16::from_le_bytes([b0, b1]).into()),
         StorageType::F32 => ScalarValue::Float(f32::from_le_bytes([b0, b1, b2, b3]).into()),
         StorageType::F64 => ScalarValue::Float(f64::from_le_bytes(bytes)),
-        // The bytes beyond the width are zero.
+        // The other types are unsigned integers of at most eight bytes. The bytes beyond the width of the type are zero.
         _ => ScalarValue::Unsigned(u64::from_le_bytes(bytes)),
     }
 }

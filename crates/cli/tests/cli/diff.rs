@@ -238,7 +238,7 @@ fn names_are_escaped_and_in_natural_order() {
     let found = document(&none, &all);
     assert_eq!(found["added"], json!(["", "\u{1b}[2J", "\"", "a", "a.9", "a.10", long, "é"]));
     assert_eq!(found["removed"], json!([]));
-    // Roles and words of messages are escaped, too.
+    // Roles, names of layouts and other words of a message are escaped, as names of objects are.
     let other = object("\u{202e}", &[], &[("\u{1b}", bytes(64, 1))]);
     let other = file("diff-other-names.zt", &[("a", other)], &[1]);
     let line = lines(&all, &other).lines().find(|line| line.starts_with('~')).unwrap().to_owned();

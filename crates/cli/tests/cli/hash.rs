@@ -236,7 +236,7 @@ fn a_list_names_the_changed_tensors() {
     // The lines of a list may be in any order, with comments between them.
     let turned = [HEADER.trim(), "# mine", line("c/data"), line("a/data"), line("b/data"), ""];
     assert_eq!(checked(&turned.join("\n"), &path, &[]).0, Some(0));
-    // A list of several files, one after another.
+    // Several files are compared with one list, one file after another, and one of them does not match.
     let text = list.as_bytes();
     let list = write("hash-several.digests", text);
     let (other, _) = listed("hash-other.zt", &[4], [0, 2, 3]);

@@ -134,14 +134,14 @@ fn opaque_elements_are_printed() {
         |name: &str| succeeded_json(run("cat", &path, &[name, "--json"]))["elements"].take();
     assert_eq!(text("dates", &[]), "[1970-01-01T00:00:00, 1970-01-01T23:59:59, NaT]\n");
     assert_eq!(document("dates"), json!(["1970-01-01T00:00:00", "1970-01-01T23:59:59", "NaT"]));
-    // No control character reaches a terminal.
+    // Control characters in the elements are escaped, so none of them reaches a terminal.
     assert_eq!(text("hidden", &[]), "[\"a\\u{1b}[31m\", \"\"]\n");
     assert_eq!(document("hidden"), json!(["a\u{1b}[31m", ""]));
     let wanted = "[{x: 1.5, name: \"ab\", pair: [1, 2]}, {x: -2.0, name: \"c\", pair: [-3, 4]}]\n";
     assert_eq!(text("rec", &[]), wanted);
     let second = json!({ "x": -2.0, "name": "c", "pair": [-3, 4] });
     assert_eq!(document("rec")[1], second);
-    // Column-major bytes are reordered.
+    // Column-major arrays are printed in row-major order, also if their elements are not numbers.
     assert_eq!(text("void", &[]), "[[0x01, 0x03],\n [0x02, 0x04]]\n");
     assert_eq!(text("words", &[]), "[[b\"ab\", b\"\\xff\"],\n [b\"c\", b\"\"]]\n");
     assert_eq!(document("words"), json!([["ab", { "$bytes": "ff" }], ["c", ""]]));
@@ -156,7 +156,7 @@ fn opaque_elements_are_printed() {
     ] {
         assert_eq!(text(name, &[&format!("--slice={slice}")]), wanted, "{name} {slice}");
     }
-    // A NumPy file keeps the type.
+    // `cat --npy` writes records with their dtype.
     let copied = succeeded(run("cat", &path, &["rec", "--npy", "--slice=:1"]));
     let path = path.with_file_name("copied.npy");
     fs::write(&path, &copied).unwrap();

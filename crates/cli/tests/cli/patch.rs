@@ -188,7 +188,7 @@ fn chains_replace_their_base() {
         .map(PathBuf::as_path)
         .collect();
     failed(patch(&["verify"], &many), 2);
-    // One patch of the chain is missing.
+    // The second patch of the chain is missing, so the third does not fit the result of the first.
     let why = failed(patch(&["verify"], &[&steps[0], &patches[0], &patches[2]]), 1);
     assert!(why.contains("3.zt") && why.contains("the result of the patch before it"), "{why}");
 }

@@ -477,7 +477,7 @@ fn every_format_is_hashed_as_it_is_read() {
         assert!(found.iter().all(|(_, rule)| rule != "store-digest"), "{found:?}");
         assert!(found.iter().any(|(_, rule)| rule == "blob-alignment"));
     });
-    // One byte is appended to each file.
+    // One byte is appended to each file, so that its digest differs from its name.
     for name in &expected {
         let path = hub.repository.join("blobs").join(name);
         let mut content = fs::read(&path).unwrap();
@@ -579,7 +579,7 @@ fn a_store_of_ollama_is_compared() {
         assert!(found.contains(&format!("1 blob of the model is missing: {name} (")), "{found}");
         fs::write(path, content).unwrap();
     }
-    // The manifest gives a wrong size.
+    // A manifest that gives a wrong size for a blob is reported.
     let mut short = layer(&model);
     short["size"] = json!(model.len() + 1);
     store.manifest("latest", &manifest(&layer(config), &[short, layer(template)]));

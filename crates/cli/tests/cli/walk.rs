@@ -57,7 +57,7 @@ fn quiet_prints_findings_only() {
         assert!(complaint.starts_with(INVALID) && complaint.lines().count() == 2, "{complaint}");
         let output = run(&[VALID, INVALID, "--json"]);
         assert_eq!(json_lines(&output.stdout).len(), 1);
-        // A skipped file is not a finding.
+        // A file that the walk skips is no finding, so `-q` prints nothing.
         assert_eq!(succeeded_text(run(&["-r", "accept/1.2.3"])), "");
     }
 }

@@ -134,7 +134,7 @@ fn contradicting_headers_are_rejected() {
         });
         read(&open(&server).unwrap(), 100..1100).unwrap();
     }
-    // The HTTP library rejects these responses itself.
+    // The HTTP library may itself reject a response with two lengths. A redirect to two locations is a contradiction.
     rejected!(
         later(|content, request| {
             let mut reply = honest(content, request);

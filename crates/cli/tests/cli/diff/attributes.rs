@@ -72,7 +72,8 @@ fn spelling_is_no_difference() {
         // These pairs differ in the width of floats.
         (b"\xf9\x3c\x00", b"\xfb\x3f\xf0\0\0\0\0\0\0"),
         (b"\xf9\x7c\x00", b"\xfa\x7f\x80\0\0"),
-        // These NaNs differ only in width; one is quiet, the other signaling.
+        // The two NaNs of each pair differ only in width. Those of the first pair are quiet, those of the others are
+        // signaling.
         (b"\xf9\x7e\x00", b"\xfb\x7f\xf8\0\0\0\0\0\0"),
         (b"\xf9\xfc\x01", b"\xfa\xff\x80\x20\x00"),
         (b"\xfa\x7f\x80\0\x01", b"\xfb\x7f\xf0\0\0\x20\0\0\0"),

@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(printed("<U6", &little), wanted);
         assert_eq!(printed(">U6", &big), wanted);
         assert_eq!(printed("<U0", &[]), ["\"\"", "\"\""]);
-        // A surrogate, and a number beyond Unicode.
+        // A surrogate is no character, so the element is printed as bytes. So is a number beyond Unicode.
         assert_eq!(printed("<U1", &[0, 0xd8, 0, 0]), ["0x00d80000", r#"{"$bytes":"00d80000"}"#]);
         assert_eq!(printed("<U1", &[0; 4]), ["\"\"", "\"\""]);
     }

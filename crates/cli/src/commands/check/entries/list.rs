@@ -159,7 +159,7 @@ mod tests {
         // does.
         assert_eq!(names(b"a\r\n\r\nb\rc\r\nd\r", b'\n'), paths(&["a", "b\rc", "d"]));
         assert_eq!(names(b"a\r\0b", 0), paths(&["a\r", "b"]));
-        // The list arrives in several reads.
+        // The list is longer than one read, so names are put together from several reads.
         let long = ["x".repeat(LONGEST - 1), "y".repeat(LONGEST - 1), "z".to_owned()];
         assert_eq!(names(long.join("\n").as_bytes(), b'\n'), long.map(PathBuf::from));
     }
