@@ -870,7 +870,7 @@ impl Reading<'_> {
         let is_checked = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
         if is_checked && let Some(sum) = self.component.shared_sum(&self.component.extent().range())
         {
-            // Other components lie in the same storage, which is now verified for them, too.
+            // Other components that lie in the same storage share this checksum, so it is verified for them, too.
             sum.set_verified();
         }
         // The hasher is taken out, so a further call at the end of the content does not compare the digest again.

@@ -83,7 +83,7 @@ fn each_kind_of_change() {
     ];
     let mut data = vec![1; 576 + 2 - 64];
     let old = file("diff-old.zt", &old, &data);
-    // One byte changes in the tensor `bytes`, and one in the tensor `all`.
+    // In the new file, one byte of the tensor `bytes` and one of the tensor `all` are different.
     data[384 - 64] = 0;
     data[577 - 64] = 2;
     data.resize(640 - 64, 0);
@@ -582,7 +582,8 @@ fn differences_within_the_tolerance_are_none() {
     let line = "~ \"layers.{0..33}.weight\" (34 tensors): ";
     assert!(status == 1 && text.starts_with(line), "{text}");
     assert_eq!(run_diff([&old, &new], &["--rtol=0.009", "-q"]), (1, String::new()));
-    // Another dtype is within the tolerance if the values are, and a NaN never is.
+    // A tensor of another dtype is within the tolerance if its values are. A NaN is within no tolerance of a number, but
+    // equals itself.
     let bf16 = folder.path().join("bf16.zt");
     let paths = [&new, &bf16].map(|path| path.to_str().unwrap());
     succeeded_text(zten([&["convert", "--dtype=bf16"], &paths[..]].concat()));

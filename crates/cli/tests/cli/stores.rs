@@ -283,7 +283,8 @@ fn files_that_a_hub_keeps_for_itself_may_be_empty() {
         assert_eq!(rules(output), [("model.safetensors".to_owned(), "policy-store".to_owned())]);
     });
     fs::remove_file(absent.join("model.safetensors")).unwrap();
-    // Other files next to the repositories do not belong to the client.
+    // A file beside the repositories is none of the hub client's own files, so the policy that requires a comparison
+    // rejects it.
     put(&hub.root.path().join("notes.txt"), b"1");
     each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("notes.txt".to_owned(), "policy-store".to_owned())]);

@@ -241,7 +241,8 @@ mod links {
         {
             symlink(target, snapshot.join(format!("{number}.safetensors"))).unwrap();
         }
-        // This repository is invalid, and links below `blobs` lead to further links.
+        // The folder `other` has the structure of a hub's repository, but not the name of one, so the link in it is not
+        // followed.
         fs::create_dir_all(root.path().join("other/snapshots/1")).unwrap();
         fs::create_dir_all(root.path().join("other/blobs")).unwrap();
         fs::copy(&outside, root.path().join("other/blobs/00bb")).unwrap();
