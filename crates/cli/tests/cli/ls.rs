@@ -229,7 +229,7 @@ fn totals() {
         let mut found = succeeded_json(in_corpus(&["ls", "--json", file]));
         found["totals"].take()
     };
-    // Unknown types count as one type, and the size of their decoded data may be unknown.
+    // The decoded size is null if an encoding is unknown. The dtype is null for all unknown types together.
     let unknown = totals("accept/unsupported-encoding--v01-unknown.zt");
     let types = json!([{ "dtype": "f32", "components": 1, "stored": 16, "decoded": null }]);
     assert_eq!((&unknown["decoded"], &unknown["dtypes"]), (&json!(null), &types));

@@ -247,7 +247,7 @@ fn no_link_leads_out_of_the_folder() {
     };
     is_missing();
     fs::remove_file(&sibling).unwrap();
-    // A shard among the folders, or a name that is not a file, is not used either.
+    // A folder with the name of the shard is not used either.
     fs::create_dir(&sibling).unwrap();
     is_missing();
     fs::remove_dir(&sibling).unwrap();

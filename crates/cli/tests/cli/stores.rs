@@ -639,7 +639,7 @@ fn a_manifest_of_another_form_is_invalid() {
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &(manifest(&config, &[]) + "\n"));
     expect(&[store.0.path()], (0, &[]));
-    // Ollama writes such manifests for a model without layers, and for a model without a configuration.
+    // For a model without layers, Ollama writes `null`, and for a model without a configuration an empty digest.
     store.manifest("latest", &manifest(&config, &[]).replace("[]", "null"));
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &digest(""));

@@ -121,7 +121,8 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
 
 /// Returns the exponent of the largest power of ten that is at most two to the power of `bits`.
 fn floor_log10(bits: i32) -> i32 {
-    // The logarithm of 2 in 2^-32. It is exact enough for 20,000 bits, and `shortest` corrects a result that is one too small.
+    // The decimal logarithm of 2, in units of 2^-32. It is exact enough for 20,000 bits, and `shortest` corrects a result
+    // that is one too small.
     const LOG: i64 = 1_292_913_986;
     i32::try_from((i64::from(bits).saturating_mul(LOG)) >> 32).unwrap_or_default()
 }

@@ -81,7 +81,8 @@ impl Scalar {
             ("c20", false) => return Some(Self::ExtendedPair(10)),
             ("c24", false) => return Some(Self::ExtendedPair(12)),
             ("c32", false) => return Some(Self::ExtendedPair(16)),
-            // x86 is little-endian, so another machine wrote these long doubles.
+            // Only the long doubles of x86 are known, and x86 is little-endian. So big-endian long doubles, which another
+            // machine wrote, are printed as bytes.
             ("f10" | "f12" | "f16" | "c20" | "c24" | "c32", true) => {
                 return name.get(1..)?.parse().ok().map(Self::Void);
             }
