@@ -111,7 +111,7 @@ fn change(tensor: &mut Tensor, random: &mut fastrand::Rng) {
         match (tensor.dtype, kind) {
             (DType::Bool, _) => element[0] ^= 1,
             (DType::F4E2M1, _) => element[0] = random.u8(..) & 0x77,
-            // The lowest byte of the element is increased or decreased by one.
+            // The lowest byte of the element is increased by one, and 255 becomes 0.
             (_, 0) => element[0] = element[0].wrapping_add(1),
             (_, 1) => element.fill(0),
             (_, 2) => element.fill(0xff),

@@ -373,7 +373,8 @@ fn end_records_of_large_archives() {
 fn members_lie_one_after_the_other() {
     let second = archive(&[("b.npy", array(&[2]))], false);
     let (second, ..) = parts(&second);
-    // The array of the first member would end where the second member ends.
+    // The array of the first member is as long as the second member, so that below the second member can lie inside of
+    // the first one and end with it.
     let valid = archive(&[("a.npy", array(&vec![0; second.len()])), ("b.npy", array(&[2]))], false);
     let (members, directory, end) = parts(&valid);
     let (first, second) = members.split_at(members.len() - second.len());
@@ -448,7 +449,7 @@ fn what_is_decompressed_is_limited() {
 
 #[test]
 fn members_do_not_yield_more_than_they_declare() {
-    // Both the size of the member and the array in it are shorter than what is decompressed.
+    // The header and the directory say that the member has 9000 bytes fewer than its content decompresses to.
     let long = npy::file("|u1", false, "(9999,)", &[0; 9999]);
     let mut bytes = archive(&[("a.npy", long.clone())], true);
     let size = u32::try_from(long.len() - 9000).unwrap();

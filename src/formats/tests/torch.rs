@@ -476,7 +476,7 @@ fn duplicate_keys_of_more_than_64_bits_are_rejected() {
         open(&keys).unwrap();
     }
     for keys in [
-        // The two long integers differ, and the short integers are equal.
+        // In each of these lists, two of the four keys are equal: short or long integers, or an integer and a float.
         [&power, &other, &one, &one],
         [&power, &other, &one, &power],
         [&power, &other, &one, &padded],
