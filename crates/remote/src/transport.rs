@@ -178,8 +178,8 @@ impl Transport {
     /// Returns the response `reached`. Responses of other servers than the hub are not checked here.
     ///
     /// # Errors
-    /// The response is an answer of the hub itself, and has a status with a meaning of the hub's own (see [`HubAccess::check`]), or the
-    /// commit is unknown although the status is no refusal, or 416. All other refusals are returned as responses.
+    /// The response is an answer of the hub itself, and has a status with a meaning of the hub's own (see [`HubAccess::check`]), or
+    /// the commit is unknown although the status is no refusal, or 416. All other refusals are returned as responses.
     fn checked(&self, reached: Reached) -> Result<Response<Incoming>, RemoteError> {
         let Reached { response, is_own } = reached;
         if self.is_hub() && is_own {
