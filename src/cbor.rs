@@ -214,8 +214,8 @@ pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
 #[inline]
 pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
     let (first, rest) = input.split_first_chunk::<N>()?;
-    // Eight bytes are compared as one number, which is shifted if the item has fewer: comparisons with several items
-    // share one load.
+    // The first eight bytes of the input are compared with the item as one number, which is shifted if the item has fewer
+    // bytes, so that comparisons with several items share one load.
     if let (Some(first), Some(unused)) = (input.first_chunk::<8>(), 8_usize.checked_sub(N)) {
         let [mut wanted, found] = [[0; 8], *first];
         if let Some(wanted) = wanted.get_mut(unused..) {

@@ -198,7 +198,7 @@ pub mod verify;
 #[cfg(feature = "write")]
 pub mod write;
 
-// The examples of the README.
+// The examples of the README are compiled and run as doctests of this empty module.
 #[cfg(all(doctest, feature = "files"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

@@ -73,13 +73,15 @@ impl NameTable {
                 break;
             }
             let off = i64::from(wanted).wrapping_sub(hash_in(entry).into());
-            // Each step moves by at least one entry, because a shift rounds down.
+            // Each step moves by at least one entry: for a negative difference the shift rounds down, and for a positive
+            // one 1 is added.
             let far = share(off).wrapping_add(i64::from(off > 0));
             let near = if off > 0 { 1 } else { -1 };
             let off = if step < INTERPOLATIONS { far } else { near };
             at = at.saturating_add(off).min(last).max(0);
         }
-        // The text is missing, or the hashes are not spread evenly because an attacker chose the texts.
+        // If these steps did not find the text, it is missing, or the hashes are not spread evenly because an attacker
+        // chose the texts. Then a binary search decides.
         let order = |entry: &u64| {
             let hashes = hash_in(*entry).cmp(&wanted);
             hashes.then_with(|| read(place_in(*entry)).cmp(text))

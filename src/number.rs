@@ -300,7 +300,8 @@ impl Digits {
     /// the smallest normal exponent `least`. Returns `None` if `value` is a small whole number, not finite, or needs more
     /// digits.
     fn of(value: f64, (fraction, least): (i32, i32)) -> Option<Self> {
-        // Much larger than the rounding error of a product of two doubles, and much smaller than half of the last digit.
+        // A relative error that is much larger than the rounding error of a product of two doubles, and much smaller than
+        // half of the last digit.
         const ERROR: f64 = 1e-12;
         let size = value.abs();
         if !size.is_finite() || size == 0.0 || (size < 65536.0 && size.fract() == 0.0) {

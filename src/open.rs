@@ -295,7 +295,8 @@ impl Opening {
             header => header,
         };
         if !READS_OTHERS {
-            // No other header exists. Without this line, a program would get the code for models in several files.
+            // `parse` returns no other header in such a build. Without this line, a program would get the code for models
+            // in several files.
             return Err(BareError::internal().into());
         }
         let Self { name, has_query, options, siblings, .. } = self;

@@ -97,7 +97,7 @@ fn leaf(item: Item<'_>, major: u8, out: &mut Encoder) -> Result<(), OutOfMemory>
         }
         Value::Float(value) if value.is_nan() => out.float(NAN),
         Value::Float(value) => out.float(value),
-        // Each simple value has only one encoding.
+        // All other items are simple values. A simple value has only one encoding, so its bytes are copied.
         _ => out.raw(item.as_bytes()),
     }
 }
@@ -164,7 +164,8 @@ mod tests {
             (b"\x42ab", &[b"\x5f\x41a\x41b\xff"]),
             (&[0x82, 1, 2], &[&[0x9f, 1, 2, 0xff], &[0x98, 2, 1, 0x18, 2]]),
             (&[0xa2, 1, 2, 3, 4], &[&[0xbf, 3, 4, 1, 2, 0xff], &[0xb8, 2, 1, 2, 3, 4]]),
-            // Shorter keys come first.
+            // The encoded keys are sorted by their bytes. The head of a text begins with its length, so the shorter text
+            // comes first. The head of an array is greater, so the empty array is last.
             (b"\xa3\x61b\x01\x62aa\x02\x80\x03", &[b"\xa3\x80\x03\x62aa\x02\x61b\x01"]),
             // A map with another map as a value and as a key. All maps are out of order.
             (

@@ -157,7 +157,8 @@ fn pass_definite(mut input: Input<'_>) -> Option<Input<'_>> {
 #[inline(never)]
 fn argument_of(at: Input<'_>, info: u8) -> Option<(Input<'_>, u32)> {
     let (rest, argument) = argument(at, info)?;
-    // Only numbers and tags, whose argument `pass` ignores, may be as large as that in a checked manifest.
+    // In a checked manifest, only numbers and tags may have an argument above `u32::MAX`, and `pass` ignores the argument
+    // of both.
     Some((rest, u32::try_from(argument).unwrap_or(u32::MAX)))
 }
 

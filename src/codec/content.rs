@@ -683,10 +683,11 @@ impl Reading<'_> {
     fn read<R: ReadAt>(&mut self, source: &R, buffer: &mut [u8]) -> Result<usize, Error> {
         let most = buffer.len().min(self.chunk);
         let rest = match self.storage.divisor() {
-            // All remaining bytes fit, so the buffer needs no rounding to whole elements.
+            // The buffer has room for all remaining bytes, so it needs no rounding to whole elements.
             _ if self.wanted() <= most => 0,
             width if width.get() > 1 => most % NonZeroUsize::from(width),
-            // A chunk of big-endian blocks ends between fields.
+            // A chunk of big-endian blocks ends between fields, so that the two bytes of a field are swapped in one
+            // chunk.
             _ if self.component.byte_order() == ByteOrder::Big => most % FIELD,
             _ => 0,
         };
@@ -869,7 +870,7 @@ impl Reading<'_> {
         let is_checked = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
         if is_checked && let Some(sum) = self.component.shared_sum(&self.component.extent().range())
         {
-            // Other components lie in the same storage, which is now verified for them, too.
+            // Other components that lie in the same storage share this checksum, so it is verified for them, too.
             sum.set_verified();
         }
         // The hasher is taken out, so a further call at the end of the content does not compare the digest again.

@@ -54,7 +54,7 @@ impl FrameRange {
             None => Frames::open(&stored, extent, Some(declared), limits),
         };
         let mut frame = frame.ok()?;
-        // One more read validates the end of the frame: no more bytes may follow.
+        // A second read, which must return no bytes, validates the end of the frame.
         let length = frame.read(&stored, room, |_| ()).ok()?;
         let more = frame.read(&stored, &mut [0], |_| ()).ok()?;
         ((length, more) == (room.len(), 0)).then_some(room)

@@ -588,8 +588,8 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
             Comparison::Pending => {
                 return Err(BareError::misuse(Misuse::UnverifiedShard).at(blob.location).into());
             }
-            // Without a known algorithm or the feature that computes its digest, the shard cannot be compared, and its
-            // components are read all the same, so that the other rules are checked.
+            // A shard whose digest cannot be computed, because its algorithm is unknown or the feature for it is missing,
+            // is not compared. Its components are read all the same, so that the other rules are checked.
             Comparison::Failed(error) if !error.is_unsupported() => return Err((*error).into()),
             Comparison::Absent | Comparison::Failed(_) | Comparison::Equal(_) => {}
         }
@@ -700,7 +700,8 @@ impl<S: ReadAt> OwnShards<S> {
         };
         let blocks = match blocks {
             Some(Ok(blocks)) => Some(blocks),
-            // As in `Files::locate`: the component is read although its shard's digest cannot be computed.
+            // A digest that cannot be computed is no error here: as in `Files::locate`, the component is read although
+            // its shard was not compared.
             Some(Err(error)) if !blob.has_digest && !error.is_unsupported() => {
                 return Err((*error).into());
             }

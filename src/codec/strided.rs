@@ -78,7 +78,7 @@ impl Picked {
         for start in left.iter().take_while(|start| **start < end) {
             let within = start.checked_sub(at).and_then(|start| usize::try_from(start).ok());
             let element = within.and_then(|start| chunk.get(start..)?.get(..width));
-            // This does not allocate, because `new` has reserved room for all elements.
+            // Appending to `bytes` does not allocate, because `new` has reserved room for all elements.
             self.bytes.extend_from_slice(element.ok_or(BareError::internal())?);
         }
         Ok(())

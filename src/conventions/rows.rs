@@ -519,7 +519,7 @@ fn apply(
             *value = formula(*value, *scale, plan.zero);
         }
     } else if plan.per_column == 1 {
-        // One scale for each column, as in GPTQ and AWQ.
+        // The row has one scale for each column, as in GPTQ and AWQ.
         for (value, (scale, zero)) in row.iter_mut().zip(scales.iter().zip(zeros)) {
             *value = formula(*value, *scale, *zero);
         }

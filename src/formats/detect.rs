@@ -107,7 +107,7 @@ pub fn by_start<'n>(start: &[u8], name: impl Into<FileName<'n>>) -> Option<Detec
     let named = if start.get(4..8) == Some(b"TFL3") {
         Some(Rule::FormatTflite)
     } else if start.get(257..262) == Some(b"ustar") {
-        // The members that PyTorch wrote before 0.1.10.
+        // Releases of PyTorch before 0.1.10 wrote tar archives, which begin with the name of one of these members.
         let of_torch = [&b"sys_info\0"[..], b"pickle\0", b"storages\0", b"tensors\0"];
         let is_of_torch = of_torch.iter().any(|name| start.starts_with(name));
         Some(if is_of_torch { Rule::FormatTorch } else { Rule::FormatTar })
@@ -244,7 +244,7 @@ pub fn by_name<'n>(name: impl Into<FileName<'n>>) -> Option<Detected> {
         Format::Npy => Some(Detected::Misnamed(Rule::NpyMagic)),
         Format::Npz => Some(Detected::Misnamed(Rule::NpzMagic)),
         Format::Gguf => Some(Detected::Misnamed(Rule::GgufMagic)),
-        // Files of many other kinds have these suffixes.
+        // Files of many other kinds have the suffixes of these formats, too, so the name alone decides nothing.
         Format::Index | Format::Torch => None,
     }
 }

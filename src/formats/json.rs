@@ -10,7 +10,7 @@ use crate::num::u64_from_usize;
 /// The largest number of columns of a message of the JSON parser. Longer messages are cut, since they may quote much of the file.
 const MESSAGE: usize = 200;
 
-/// Returns the message of `serde_json`'s `error` without the line and column.
+/// Returns the message of `serde_json`'s `error` without the line and column, in escaped form and cut to [`MESSAGE`] columns.
 pub(super) fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());

@@ -50,7 +50,7 @@ static NPY: FileFormat = FileFormat::new(
     ".npy",
     Blobs::Disjoint,
     Rules {
-        // There is one array.
+        // A `.npy` file has only one array, so no file breaks this rule.
         duplicate_name: Rule::NpzDuplicateName.row(),
         bool_value: Some(Rule::TensorBoolValue.row()),
         stream: None,
@@ -132,7 +132,8 @@ impl NpyHeader {
 
     /// Parses the Python literal of a header that is `length` bytes long and has the major version `major`.
     fn parse(literal: &[u8], length: u64, major: u8, limits: &Limits) -> Result<Self, FormatError> {
-        // Before version 3.0, headers are Latin-1, and Python 2 wrote some.
+        // Headers before version 3.0 are Latin-1. Only such headers may have integers with the suffix `L`, because Python
+        // 2, which wrote the suffix, never wrote version 3.0.
         let is_old = major < 3;
         let decoded;
         let text = match str::from_utf8(literal) {

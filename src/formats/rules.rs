@@ -173,7 +173,7 @@ catalog! {
         "the data does not begin at a multiple of the width of its elements, so programs that map the file have to copy it",
         "`zten convert IN OUT.safetensors` writes a file in which all tensors are aligned.";
 
-    // The index of several files.
+    // Rules on the index of a model that is stored in several files.
     IndexJson "index-json", Invalid, Implied("an index of another form cannot be read"), INDEX,
         "The index is one JSON map. Its map `weight_map` leads from names of tensors to names of files, and it may have a map `metadata`.",
         "invalid index", WRITER;
@@ -266,7 +266,7 @@ catalog! {
         "Every file of a split model is a regular file in the folder of the first file, or a link to a blob in a hub's cache.",
         "a file of the split model is missing, or is a link", MISSING_PART;
 
-    // Values of GGUF that loaders rely on.
+    // Rules on values of GGUF metadata on which loaders rely.
     GgufArchitecture "gguf-architecture", Invalid, Spec("GGUF: general.architecture"), GGUF,
         "`general.architecture` is a string.", "the architecture is not a string", WRITER;
     GgufTokenizerType "gguf-tokenizer-type", Invalid, Fault("llama.cpp #24888"), GGUF,
@@ -307,7 +307,7 @@ catalog! {
         "The data has the size that the header gives the array, and the file ends after the data.",
         "the array has more or less data than its header needs", DAMAGED;
 
-    // Archives of NumPy files.
+    // Rules on `.npz` files, the archives of NumPy.
     NpzMagic "npz-magic", Invalid, Spec("APPNOTE 4.3.7"), NPZ,
         "A file that is named `.npz` begins with a member, or is an archive without members.",
         "the file does not begin with the magic of .npz files", NO_HEADER;
@@ -429,7 +429,8 @@ catalog! {
         "values are left out, because zten has no form for them",
         "The tensors are complete. Load the file with the program that wrote it if you need the other values.";
 
-    // Quantized tensors that are stored as several tensors. A check finds them by the conventions of `docs/quantized.md`.
+    // Rules on quantized tensors that are stored as several tensors. A check finds these tensors by the conventions of
+    // `docs/quantized.md`.
     QuantParts "quant-parts", Note, Policy("the tensors can be read without the convention, too"), ANY,
         "Tensors that have the names and dtypes of a convention for quantized tensors have its shapes.",
         "tensors have the names of the parts of a quantized tensor, but contradict each other", PARTS;
@@ -442,7 +443,7 @@ catalog! {
         "`quant_state.bitsandbytes__nf4` and `quant_state.bitsandbytes__fp4` of a tensor of bitsandbytes are JSON objects.",
         "the state of a quantized tensor is not a JSON object", WRITER;
 
-    // Rules of several formats.
+    // Rules that files of several formats may break.
     TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what other bytes mean"), ANY,
         "A bool is 0 or 1.", "a bool is {}: expected 0 or 1", WRITER;
     LimitHeader "limit-header", Limit, Policy("the memory for opening a file grows with its header"), ANY,
@@ -457,7 +458,8 @@ catalog! {
         "A file whose name ends in `.zt`, `.safetensors`, `.gguf`, `.npy` or `.npz` has that format. A file whose name ends in `.pt`, `.pth`, `.ckpt`, `.pth.tar`, `.pkl` or `.pickle`, or is `adapter_model.bin` or `pytorch_model*.bin`, is a checkpoint of PyTorch or TensorFlow, or a pickle (a `.pth` file may also be text, a list of paths for Python). A file with any other name does not call a function when it is unpickled.",
         "the name is that of another format", NAME;
 
-    // Formats that zten recognizes but does not read.
+    // Formats that zten recognizes but does not read. A file of such a format breaks the rule with the name of the
+    // format.
     FormatPickle "format-pickle", Unsupported, Policy("reading a pickle runs code"), NONE,
         "The file is not a pickle.", "this is a pickle of Python, which can call any function when it is loaded", PICKLE;
     FormatTorch "format-torch", Unsupported, Policy("PyTorch gave up this form in 2017"), NONE,
@@ -505,7 +507,7 @@ catalog! {
     FormatMatlab "format-matlab", Unsupported, Policy("zten does not read this format"), NONE,
         "The file is not a MATLAB file.", "this is a MATLAB file", MATLAB;
 
-    // Compressed files, which zten does not decompress.
+    // Formats of compressed files, which zten does not decompress.
     FormatGzip "format-gzip", Unsupported, Policy("zten does not decompress files"), NONE,
         "The file is not compressed with gzip.", "this file is compressed with gzip, and zten does not decompress it", COMPRESSED;
     FormatBzip2 "format-bzip2", Unsupported, Policy("zten does not decompress files"), NONE,

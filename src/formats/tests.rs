@@ -95,7 +95,8 @@ fn the_content_decides_and_then_the_name() {
     for (name, bytes, why) in [
         ("x.safetensors", &b"\xfe\xdc\xba\x98\0\x01\x02\x03\x04"[..], "header length"),
         ("x.bin", b"\xfe\xdc\xba\x98", "this is not a tensor file that zten knows at byte 0x0"),
-        // Only a file named `.zt` is rejected by the zTensor parser.
+        // The magic number of zTensor is followed by a wrong version, or is missing: only a file whose name ends in `.zt`
+        // is taken for a zTensor file, and rejected by its parser.
         ("x.ZT", b"\xfe\xdc\xba\x98\0\x01\x02\x03", "zTensor"),
         ("x.zt", b"text instead", "zTensor"),
         (

@@ -86,7 +86,8 @@ impl Extents {
         self.ranges.push((start, end));
         self.covered = self.covered.saturating_add(end.saturating_sub(start));
         if self.covered > self.end {
-            // Members overlap. Stopping here bounds the work for a directory with many entries for the same bytes.
+            // The members take more bytes than the file has, so they overlap. Stopping here bounds the work for a
+            // directory with many entries for the same bytes.
             self.check()?;
             return Err(FormatError::internal(
                 "the members of an archive overlap, and have no overlap",

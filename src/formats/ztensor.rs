@@ -73,7 +73,7 @@ impl<'m> Objects<'m> {
                 Root::Read
             }
             Container::V1 => Root::V1(v1::RootReader::open(cx, manifest)?),
-            // A data shard: v2 §7.2.
+            // A file of generation 2 without a manifest is a data shard: v2 §7.2.
             Container::V2 if manifest.is_empty() => {
                 header = Some((manifest, ManifestFields::NONE));
                 Root::Read

@@ -466,7 +466,7 @@ impl ShardRecord {
     pub(crate) fn blobs_end(&self) -> u64 {
         /// The size in bytes of a shard's footer.
         const FOOTER: u64 = 40;
-        // Files of other formats have no footer, and no digest in the root.
+        // Only shards of zTensor files end with a footer, and only these have a digest in the root file.
         if self.digest.is_none() { self.size } else { self.size.saturating_sub(FOOTER) }
     }
 }

@@ -30,7 +30,8 @@ pub struct Map<'a>(pub Attributes<'a>);
 impl Serialize for Map<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entries = || self.0.clone().map(|(key, item)| (key, Json(item)));
-        // Keys need no check for duplicates, because they were checked when the manifest was opened.
+        // Keys need no check for duplicates, because they were checked when the manifest was opened. Only a key that
+        // begins with a dollar sign needs another form.
         if entries().any(|(key, _)| key.starts_with('$')) {
             return single_key("$map", &Pairs(entries), serializer);
         }
@@ -71,7 +72,7 @@ impl Serialize for Json<'_> {
             Value::Float(float) => single_key("$float", name_of_not_finite(float), serializer),
             Value::Simple(number) => single_key("$simple", &number, serializer),
             Value::Invalid => Err(S::Error::custom("internal error: a value is not CBOR")),
-            // `undefined`, which is one of the simple values.
+            // `undefined` is the simple value 23.
             _ => single_key("$simple", &23, serializer),
         }
     }

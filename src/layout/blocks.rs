@@ -308,8 +308,8 @@ impl<B: Deref<Target = [u8]>> MxConverter<B> {
         let mut rest = values;
         while !rest.is_empty() {
             let now;
-            // The next run of neighboring elements: the rest of a block, or of the columns. It must not be empty, or
-            // the loop would not end: rows and columns start again at 0 when they are complete.
+            // In each round, `now` is a run of neighboring elements: the rest of a block, or of the columns. The run must
+            // not be empty, or the loop would not end: rows and columns start again at 0 when they are complete.
             if self.blocks.stride == 1 {
                 (now, rest) = split(rest, self.blocks.size.saturating_sub(self.row).max(1));
                 match self.factors(1) {

@@ -464,7 +464,8 @@ mod tests {
             let is_held = recoded(recode(halves, rows), &bytes, 16).is_ok();
             assert_eq!(is_held, holds, "{bits:#x}");
         }
-        // Three rows of codes leave room in their words.
+        // Three rows of codes of 4 bits leave the rest of their words unused. Bits in this rest would be lost, so they
+        // are errors.
         let columns = CodeForm::Columns { bits: 4 };
         let partial = Recode { from: columns, to: CodeForm::Unsigned, shape: [3, 1] };
         assert_eq!(recoded(partial, &[0x21, 0x03, 0, 0], 4).unwrap(), [1, 2, 3]);

@@ -113,7 +113,7 @@ impl<'a> Csr<'a> {
         &self,
     ) -> Result<impl ExactSizeIterator<Item = (u64, u64, T)> + Clone + use<'_, T>, Error> {
         let entries = self.indices().widened().zip(self.values().one_each(self.nnz())?);
-        // The first row begins at 0.
+        // The first row begins at entry 0, so only the ends of the rows are needed.
         let mut ends = self.indptr().widened().skip(1);
         let (mut row, mut end) = (0_u64, ends.next().unwrap_or_default());
         Ok(entries.enumerate().map(move |(position, (column, value))| {

@@ -127,7 +127,8 @@ mod near {
             assert!(search.is_nearer(b"layers.20.weigh"));
             assert!(search.is_nearer(b"layers.11.weight"));
             assert!(!search.is_nearer(b"layers.12.weight"));
-            // This name is as near as the last until its last letter, which makes it farther.
+            // The distance of this name, 2, equals that of the nearest name so far. Only its last letter shows this,
+            // because the distance without the last letter is 1.
             let mut search = Search::new(b"layers.10.weight").unwrap();
             assert!(search.is_nearer(b"layers.10.weixxx") && search.is_nearer(b"layers.10.weigxx"));
             assert!(!search.is_nearer(b"layers.10.weighxy"));

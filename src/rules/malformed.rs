@@ -234,7 +234,7 @@ catalog! {
         "Compressed multi-byte data is not declared big-endian.",
         "compressed data is declared big-endian", "Write the entry again, raw or little-endian.";
 
-    // The positions of blobs.
+    // Rules on the positions of blobs in the file.
     BlobAlignment "blob-alignment", Spec("v0.1 §3.2, v1.1 I.2, v1.2 §4, v2 §2.4"), All,
         "Every component offset is a multiple of 64; in generation 2, of 4096.",
         "component offset {} is not a multiple of 64 (4096 in generation 2)", WRITER;
@@ -249,7 +249,7 @@ catalog! {
         "the blob at offset {} overlaps another",
         "If the writer meant to share one blob between names, the tolerance `shared-blobs` accepts identical extents.";
 
-    // Sizes that follow from shapes.
+    // Rules on sizes that follow from shapes.
     ShapeOverflow "shape-overflow", Implied("no file can hold that many elements"), All,
         "The product of a shape is 0 where a dimension is 0, and otherwise fits in 64 bits.",
         "the product of the shape overflows", COUNTED;
@@ -260,7 +260,7 @@ catalog! {
         "The decoded bytes of a dense object are exactly the product of its shape times the size of an element.",
         "{} bytes do not match the shape and the type", WRITER;
 
-    // The components that each layout requires.
+    // Rules on the components that each layout requires.
     DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3, v2 §5.1"), From1,
         "A dense object has the component `data`; in generation 2, it has no other component.", "the dense object has no component `data`, or has others", WRITER;
     CsrRoles "csr-roles", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
@@ -324,7 +324,7 @@ catalog! {
     ProfileSize "profile-size", Spec("v2 §5.2"), V2,
         "Each part of a profile has the decoded size that the shape and the attributes require.", "{} bytes do not match the shape and the attributes", WRITER;
 
-    // The content of components.
+    // Rules on the content of components.
     DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "The stored bytes of a component (in generation 2, its decoded bytes) have the digest that the manifest gives.",
         "the bytes of the component do not have the digest that the manifest gives", DAMAGED;
@@ -387,7 +387,7 @@ catalog! {
         "The high nibble of the last byte is 0 where the number of `f4_e2m1` elements is odd.",
         "the last byte is {}: its high nibble holds no element, but is not 0", WRITER;
 
-    // The canonical form, if the caller asks for it.
+    // Rules on the canonical form, which are checked only if the caller asks for it.
     CanonicalGeneration "canonical-generation", Policy("a content has one canonical file"), V1From2,
         "A canonical file is of version `1.2.0`.", "the file is not of version `1.2.0`", CANONICAL;
     CanonicalCbor "canonical-cbor", Policy("a content has one canonical file: RFC 8949 §4.2.1"), V1From2,

@@ -200,18 +200,19 @@ mod tests {
         let shard = Want::Shard(Wanted::new("s", "xxh3", "00ff").unwrap());
         let sibling = Want::Sibling(Sibling::new("a.safetensors").unwrap());
         let open = |want: &Want| ShardFinder::of(&root).links(Links::All).open(want);
-        // A file in place of the folder `blobs`.
+        // A file in place of the folder `blobs` counts as a missing shard.
         fs::write(at("blobs"), "").unwrap();
         assert!(open(&shard).unwrap().is_none());
         fs::remove_file(at("blobs")).unwrap();
-        // A folder in place of each file.
+        // A folder in place of a file counts as a missing file, so the next path is tried.
         fs::create_dir_all(at("blobs/xxh3")).unwrap();
         fs::create_dir(at("model-s.zt")).unwrap();
         fs::create_dir(at("a.safetensors")).unwrap();
         assert!(open(&shard).unwrap().is_none() && open(&sibling).unwrap().is_none());
         fs::write(at("blobs/xxh3/00ff"), b"by digest").unwrap();
         assert_eq!(open(&shard).unwrap().unwrap().length, 9);
-        // Links that lead nowhere, and then to a file.
+        // A link that leads nowhere counts as a missing file. Once the file to which it leads exists, that file is
+        // opened.
         fs::remove_dir(at("a.safetensors")).unwrap();
         std::os::unix::fs::symlink("target", at("a.safetensors")).unwrap();
         assert!(open(&sibling).unwrap().is_none());

@@ -283,7 +283,7 @@ fn named(tensor: &str, component: Option<&str>, error: Error) -> Error {
 #[cfg(feature = "std")]
 impl<S: Sink> std::io::Write for TensorWriter<'_, '_, S> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        // All declared bytes have been written, so no further byte is accepted.
+        // Without a stream, all declared bytes have been written, and `write_part` rejects further bytes.
         let (role, left) = match &self.stream {
             Some(stream) => (stream.role, stream.left),
             None => ("", u64_from_usize(bytes.len())),

@@ -188,7 +188,8 @@ impl TensorObject {
         }
         let mut wanted: HashMap<Option<&str>, Vec<Range<u64>>> =
             HashMap::from([(None, Vec::new())]);
-        // The shards with a digest, which covers their components without one.
+        // The names of the shards that have a digest. A component without its own digest is covered by the digest of such
+        // a shard, so the whole shard is fetched to verify the component.
         let verified = self.manifest().shards().filter(|shard| shard.digest().is_some());
         let verified: HashSet<_> = verified.map(|shard| shard.name()).collect();
         for component in &components {
@@ -296,7 +297,8 @@ async fn find(
         match store.head(&path).await {
             Ok(meta) => return Ok(Some(ObjectVersion::of_meta(meta))),
             Err(object_store::Error::NotFound { .. }) => {}
-            // S3 answers so about missing objects, so the object may still be at the next place.
+            // If the user may not list the bucket, S3 also denies access to objects that do not exist. So the object may
+            // still be at the next place.
             Err(
                 object_store::Error::PermissionDenied { .. }
                 | object_store::Error::Unauthenticated { .. },

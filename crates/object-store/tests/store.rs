@@ -212,7 +212,7 @@ fn only_the_header_and_the_named_tensors_are_fetched() {
         let fetched = file.fetch(["w7", "w1", "w2"]).await.unwrap();
         let bytes = store.fetched.load(Ordering::Relaxed);
         assert!((3 << 20..(3 << 20) + 200).contains(&bytes) && fetched.bytes() == bytes, "{bytes}");
-        // Adjacent tensors are fetched in one request.
+        // Two of the three tensors are adjacent, and are fetched in one request.
         assert_eq!(store.requests.load(Ordering::Relaxed), 2);
         for number in [1_u8, 2, 7] {
             let values =

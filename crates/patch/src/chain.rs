@@ -320,8 +320,8 @@ impl<'a> Plan<'a> {
         Ok(Self { slots, names })
     }
 
-    /// Applies patch `number` to the list of tensors: removes and renames tensors, notes the changes of components, adds whole
-    /// tensors, and puts the tensors in order.
+    /// Applies patch `number` to the list of tensors: removes and renames tensors, notes the changes of components, adds the
+    /// tensors that the patch holds whole, or puts them in place of the tensors of the same name, and puts the tensors in order.
     fn apply(&mut self, number: usize, patch: &Patch<'a>) -> Result<(), PatchFailure> {
         self.rename(patch).map_err(|error| failure(number, error))?;
         for (change, own) in patch.record.changed.iter().enumerate() {

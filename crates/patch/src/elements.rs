@@ -49,7 +49,7 @@ impl Elements {
         let sign = mask ^ (mask >> 1);
         match (self.floats, bits & sign) {
             (false, _) => bits,
-            // The magnitude of a negative float grows downwards.
+            // The greater the magnitude of a negative float, the lower its position.
             (true, 0) => bits | sign,
             (true, _) => !bits & mask,
         }
@@ -171,7 +171,7 @@ mod tests {
             assert_eq!(floats.difference(bits(value), bits(value.next_up())), 1);
             assert_eq!(floats.difference(bits(value), bits(value.next_down())), 0);
         }
-        // Both zeros are elements.
+        // -0.0 and 0.0 are different elements, and neighbors.
         assert_eq!(floats.difference(bits(-0.0), bits(0.0)), 1);
         let integers = Elements { width: 2, floats: false };
         assert_eq!(integers.difference(5, 6), 1);

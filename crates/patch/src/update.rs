@@ -59,8 +59,9 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
             let sentence = "the patch removes it, but a change in place can only change elements";
             return Err(refused(removed.name(), sentence));
         }
-        // For each tensor but one of those that are the same memory, the name of another tensor of that memory. A tensor may be in
-        // several pairs, on either side, so following the names leads to the one tensor that is written.
+        // Of the tensors that are the same memory, only one is written. For each other one, this map has the name of
+        // another tensor of that memory. A tensor may be in several pairs, on either side, so following the names leads
+        // to the tensor that is written.
         let mut written_as = HashMap::new();
         written_as.try_reserve(twins.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         for (one, other) in twins {

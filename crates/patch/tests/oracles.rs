@@ -65,7 +65,8 @@ fn arbitrary_patches_are_errors() {
         if let Some(first) = bytes.first_mut() {
             [*first, _] = round.to_le_bytes();
         }
-        // These lengths of streams are often valid, so parsing gets beyond them.
+        // The 54 bytes after the first are the lengths of streams. Most are small here and so often valid, so that
+        // parsing gets beyond them.
         for byte in bytes.iter_mut().skip(1).take(54) {
             *byte = [0, 0, 0, 3, 9, 200][random.usize(..6)].min(*byte);
         }

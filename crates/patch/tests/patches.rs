@@ -111,7 +111,7 @@ fn change(tensor: &mut Tensor, random: &mut fastrand::Rng) {
         match (tensor.dtype, kind) {
             (DType::Bool, _) => element[0] ^= 1,
             (DType::F4E2M1, _) => element[0] = random.u8(..) & 0x77,
-            // The lowest byte of the element is increased or decreased by one.
+            // The lowest byte of the element is increased by one, and 255 becomes 0.
             (_, 0) => element[0] = element[0].wrapping_add(1),
             (_, 1) => element.fill(0),
             (_, 2) => element.fill(0xff),
@@ -299,7 +299,7 @@ fn frames_that_do_not_fit_another_base_are_not_errors_of_the_patch() {
     }
     let made = patch(&bools(&[0, 0, 1]), &bools(&[1, 0, 1]));
     assert!(why(&bools(&[1, 1, 1]), &made).contains("not those that the patch was made of"));
-    // A base with one more tensor than the order of the patch has.
+    // The base `more` has three tensors, but the order of the patch has two.
     let old = [("a", 1), ("b", 2)].map(|(name, byte)| Tensor {
         name: name.to_owned(),
         dtype: DType::U8,

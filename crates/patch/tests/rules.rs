@@ -104,7 +104,7 @@ fn bytes<'p>(patch: &'p mut HandPatch, name: &str) -> &'p mut Vec<u8> {
 #[test]
 fn a_patch_that_follows_the_page_is_applied() {
     assert_eq!(apply(&valid(), &file(&OLD)), Ok(NEW.to_vec()));
-    // The patch holds the whole frame instead of its changes.
+    // The patch holds all bytes of the new frame instead of the changes of the old one.
     let mut patch = valid();
     let planes = (0..4).map(|byte| NEW.iter().map(|own| own.to_le_bytes()[byte]).collect());
     patch.tensors = vec![("frames/0".to_owned(), vec![255])];
@@ -155,7 +155,8 @@ const CASES: &[Case] = &[
         own.tensors.push(("tensor/w".to_owned(), vec![1]));
     }),
     ("an order with a position twice", "patch-record", |own| own.order = Some(vec![0, 0])),
-    // The base could have another number of tensors.
+    // An order with too few positions breaks no rule on the record, because a base with fewer tensors could fit it. It
+    // does not fit this base.
     ("an order that is short", "patch-base", |own| own.order = Some(vec![0])),
     ("an order of a tensor that is not there", "patch-record", |own| own.order = Some(vec![0, 2])),
     ("a tensor of no kind", "patch-stream", |own| own.tensors.push(("w".to_owned(), vec![1]))),
@@ -259,7 +260,7 @@ fn bools_other_than_0_and_1_have_no_patch() {
         let failed = made(old, &other);
         assert!(matches!(failed, Err(PatchFailure::Inexpressible(_))), "{failed:?}");
     }
-    // A patch that changes nothing.
+    // A patch that changes nothing cannot be applied either, because the base has a bool that is 2.
     let identity = identity_of(&other);
     let patch = HandPatch { base: identity.clone(), result: identity, ..HandPatch::default() };
     let patch = Archive::from_bytes(patch.file()).unwrap();
@@ -301,7 +302,7 @@ fn the_identity_covers_what_the_patch_does_not_name() {
     assert_eq!(apply(&patch, &file(&OLD)), Err("patch-base".to_owned()));
     // The base is the result of the patch, as if the patch had been applied already.
     assert_eq!(apply(&valid(), &file(&NEW)), Err("patch-base".to_owned()));
-    // Files that are not patches.
+    // A zTensor file that is no patch cannot be opened as a patch.
     let other = file(&OLD);
     let error = Patch::open(other.manifest(), &other).unwrap_err();
     assert_eq!(error.rule(), Some("patch-file"));

@@ -30,7 +30,7 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     (Ipv4Addr::new(198, 51, 100, 0), 24),
     (Ipv4Addr::new(203, 0, 113, 0), 24),
-    // Multicast.
+    // Multicast addresses, and the reserved addresses after them.
     (Ipv4Addr::new(224, 0, 0, 0), 4),
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
@@ -193,7 +193,7 @@ mod tests {
     /// The first and last address of each block that is not public, and whether the addresses just before and after the block
     /// are public.
     const BLOCKS: &[(&str, &str, [bool; 2])] = &[
-        // RFC 6890 and its updates, in the order of the registry of version 4.
+        // The blocks of IPv4 in RFC 6890 and its updates, in the order of the registry of IANA for IPv4.
         ("0.0.0.0", "0.255.255.255", [false, true]),
         ("10.0.0.0", "10.255.255.255", [true, true]),
         ("100.64.0.0", "100.127.255.255", [true, true]),
@@ -213,7 +213,7 @@ mod tests {
         ("224.0.0.0", "239.255.255.255", [true, false]),
         ("240.0.0.0", "255.255.255.255", [false, false]),
         ("255.255.255.255", "255.255.255.255", [false, false]),
-        // The blocks of IPv6.
+        // The blocks of IPv6 in RFC 6890 and its updates.
         ("::", "::", [false, false]),
         ("::1", "::1", [false, false]),
         ("::2", "::ffff:ffff", [false, false]),
@@ -246,7 +246,7 @@ mod tests {
         ("fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
         ("fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
         ("ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
-        // The rest of the address space is not assigned.
+        // The other addresses of IPv6 are not assigned, so they are not public.
         ("4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [true, false]),
         ("::", "::ffff:0.255.255.255", [false, true]),
     ];
@@ -317,7 +317,8 @@ mod tests {
     fn a_name_keeps_its_first_addresses() {
         let of = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
         let first = || Policy::First(Arc::default());
-        // A later answer differs; an answer has a private and a public address.
+        // In `answers`, the later answers differ from the first one, which counts. In `mixed`, one answer has a private
+        // and a public address, of which only the public one is used.
         let answers: &[&[&str]] = &[&["8.8.8.8"], &["169.254.169.254"], &["8.8.4.4"]];
         assert_eq!(
             resolved(first(), answers),
@@ -328,7 +329,7 @@ mod tests {
             resolved(first(), mixed),
             [of(&["8.8.8.8"]), of(&["8.8.8.8"]), of(&["8.8.8.8"])]
         );
-        // The user may name a private server.
+        // A name that has only private addresses keeps them, because the user may name a private server.
         let private: &[&[&str]] = &[&["10.0.0.1", "::1"], &["10.0.0.2"]];
         let both = || of(&["10.0.0.1", "::1"]);
         assert_eq!(resolved(first(), private), [both(), both(), both()]);

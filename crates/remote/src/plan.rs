@@ -53,7 +53,8 @@ impl Plan {
             // The first range after an interruption starts a block of its own, even if it is adjacent to the last block.
         } else if let Some(last) = self.blocks.last_mut() {
             let gap = range.start.saturating_sub(last.end);
-            // Gaps must stay below a twentieth of the block, so that at most a twentieth of all fetched bytes is wasted.
+            // A gap may be at most a twentieth of the range after it, so that at most a twentieth of all fetched bytes is
+            // wasted.
             let is_small = gap <= GAP && gap.saturating_mul(20) <= length;
             if range.start >= last.end && is_small {
                 let room = BLOCK.saturating_sub(last.end.saturating_sub(last.start));
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn adjacent_ranges_are_merged() {
         assert_eq!(blocks(&[0..1000, 1000..2000, 2050..4000]), [0..4000]);
-        // The gap is more than a twentieth of the range, or longer than `GAP`.
+        // The gap is more than a twentieth of the range after it, or longer than `GAP`, so the ranges are not merged.
         assert_eq!(blocks(&[0..1000, 1100..1200]), [0..1000, 1100..1200]);
         assert_eq!(blocks(&[0..9, 10_000..3 << 20]), [0..9, 10_000..3 << 20]);
         // Ranges out of order are not merged.

@@ -175,8 +175,11 @@ impl Transport {
         matches!(self.name.0, Location::Hub(_))
     }
 
-    /// Returns the response `reached`. If it is an answer of the hub itself, first checks its status, and that the commit is known.
-    /// Responses of other servers are not checked here.
+    /// Returns the response `reached`. Responses of other servers than the hub are not checked here.
+    ///
+    /// # Errors
+    /// The response is an answer of the hub itself, and has a status with a meaning of the hub's own (see [`HubAccess::check`]), or
+    /// the commit is unknown although the status is no refusal, or 416. All other refusals are returned as responses.
     fn checked(&self, reached: Reached) -> Result<Response<Incoming>, RemoteError> {
         let Reached { response, is_own } = reached;
         if self.is_hub() && is_own {

@@ -262,7 +262,7 @@ impl Glob {
                 }
             }
             for (at, value) in begun.drain(..) {
-                // No digit follows a leading zero.
+                // A number that begins with a zero is 0: further digits do not belong to it.
                 let value = if value == 0 {
                     None
                 } else {

@@ -33,7 +33,7 @@ fn drop_capabilities() -> io::Result<()> {
     // kernel knows no capability of that number or above.
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     let _ = all.map(remove_capability_from_bounding_set).find(Result::is_err);
-    // Fails on kernels before 4.3, which have no ambient set.
+    // The call fails on kernels before 4.3, which have no ambient set that could be cleared.
     let _ = clear_ambient_capability_set();
     let [effective, permitted, inheritable] = [CapabilitySet::empty(); 3];
     let none = CapabilitySets { effective, permitted, inheritable };

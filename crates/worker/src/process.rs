@@ -218,7 +218,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Harmless if the process was ended before: the child is reaped, and `kill` does nothing.
+        // Ending a process that was ended before is harmless: the child is reaped, and `kill` does nothing.
         let _ = self.end();
     }
 }

@@ -28,7 +28,8 @@ static ECHO: Function = Function::new("echo", |work: Work| {
     let mut answer = Vec::new();
     for file in work.files {
         let _ = write!(answer, "{} {} ", file.name.display(), file.length);
-        // Through `take`, because reading a whole `File` asks for its metadata, which is forbidden.
+        // The file is read through `take`, because reading a whole `File` asks for its metadata, which the filter
+        // forbids.
         let read = (&file.file).take(u64::MAX).read_to_end(&mut answer);
         read.map_err(|error| error.to_string())?;
     }
@@ -78,7 +79,7 @@ fn functions_answer() {
     let answer = pool.run(job.argument("three")).unwrap();
     assert_eq!(answer, b"a 4 one b 4 two three");
 
-    // Arguments and answers that take many packets.
+    // The argument and the answer are so long that they take many packets.
     let long: Vec<u8> = (0..=250).cycle().take(900_000).collect();
     assert_eq!(pool.run(Job::new(&ECHO).argument(long.clone())).unwrap(), long);
     let budget = zten_worker::Budget { answer: 899_999, ..pool.budget() };

@@ -321,8 +321,8 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
     let mut all = Vec::new();
     loop {
         let filled = all.len();
-        // Room for one byte more than are left, because with an empty buffer nothing would be read, and the end not be
-        // found.
+        // The buffer has room for one byte more than are left: with an empty buffer, `read` would do nothing and not find
+        // the end of the frames.
         let room = usize::try_from(frames.left()).unwrap_or(PIECE).min(PIECE).saturating_add(1);
         let reserved = all.try_reserve(room);
         reserved.map_err(|_| DecodeError::new(Flaw::Memory, 0))?;

@@ -109,8 +109,8 @@ impl Gate {
                 let note = contradiction.note(manifest, rules)?;
                 return Ok(note.map_or(Ok(()), |note| notes.add(note))?);
             }
-            // The shape of such a group is the content of one of its tensors, so the tensors are compared with the shape
-            // once the check has read this content.
+            // The shape of a group of these anchors is the content of one of its tensors, `state`. The other tensors are
+            // compared with the shape once the check has read this content.
             let state = match anchor {
                 Anchor::Nf4 | Anchor::Fp4 => Some(*tensor),
                 Anchor::Packed => beside(manifest, tensor, PACKED)?.filter(is_shape),
@@ -118,7 +118,8 @@ impl Gate {
             };
             let Some(state) = state else { return Ok(()) };
             gate.add(&state, Probe::State(anchor))?;
-            // The scales of such a group are found by their names here, because the group is known only after the content was read.
+            // The group is known only after the content of `state` has been read, so its scales are found by their names
+            // here.
             let from =
                 tensor.name().get(Anchor::of(tensor.name()).map_or(0, |(stem, _)| stem.len())..);
             let ends: &[&str] = match anchor {

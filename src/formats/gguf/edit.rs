@@ -458,7 +458,7 @@ fn element_type_of(array: Array<'_>) -> Result<u32, Unfit> {
     let mut kind = None;
     for element in array {
         let value = element.value();
-        // Loaders read arrays of integers as `i32`.
+        // Loaders read arrays of integers as `i32`, so this is the type of all integers that fit in it.
         let own = match integer(&value) {
             Some(number) if i32::try_from(number).is_ok() => value::I32,
             Some(number) if i64::try_from(number).is_ok() => value::I64,

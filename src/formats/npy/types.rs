@@ -89,7 +89,7 @@ impl Type {
             'O' => return Self::Objects,
             // Byte strings, which NumPy fills with zeros at their end, and bytes without a type.
             'S' | 'a' | 'V' => number(rest),
-            // Characters of four bytes each.
+            // A text has characters of four bytes each.
             'U' => number(rest).and_then(|characters| characters.checked_mul(4)),
             'M' | 'm' => is_unit(rest).then_some(8),
             _ => None,

@@ -68,7 +68,8 @@ pub(super) fn by_magic(start: &[u8], length: u64) -> Option<Content> {
     let at = |offset: usize, bytes: &[u8]| {
         start.get(offset..).is_some_and(|rest| rest.starts_with(bytes))
     };
-    // The magic number of the first block, or of the end of an empty stream, follows the block size.
+    // The magic number of bzip2 is short, so the bytes after the block size decide: the magic number of the first block,
+    // or that of the end of an empty stream.
     if let [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] = start
         && (rest.starts_with(b"1AY&SY") || rest.starts_with(b"\x17\x72\x45\x38\x50\x90"))
     {
@@ -114,7 +115,7 @@ pub(super) fn by_magic(start: &[u8], length: u64) -> Option<Content> {
 /// compound files of Microsoft do, so its `name` must fit, too.
 pub(super) fn is_os_metadata(start: &[u8], name: FileName<'_>) -> bool {
     let is_named = |wanted: &str| name.bytes().eq_ignore_ascii_case(wanted.as_bytes());
-    // A `.DS_Store`.
+    // A `.DS_Store`, in which the Finder of macOS keeps the view of a folder.
     start.starts_with(b"\0\0\0\x01Bud1")
         // An AppleDouble file, version 1 or 2: the attributes of the file NAME are in `._NAME`.
         || start.starts_with(b"\0\x05\x16\x07\0\x01\0\0")
@@ -151,8 +152,8 @@ fn is_bytecode(start: &[u8]) -> bool {
 /// joblib compresses pickles with zlib.
 fn is_zlib(start: &[u8]) -> bool {
     let [0x78, flags @ (0x01 | 0x5e | 0x9c | 0xda), first, ..] = start else { return false };
-    // The first deflate block must have a valid type. Text that begins with "x" is ruled out by the flags in most cases, and
-    // by this type in others.
+    // The first deflate block must have a valid type. In most texts that begin with "x", the second byte is no such flag,
+    // and in some of the others, the type is invalid.
     (u16::from_be_bytes([0x78, *flags])).is_multiple_of(31) && first & 0x06 != 0x06
 }
 

@@ -76,7 +76,7 @@ impl Claim {
             Recognized::Named(rule) => is_broken(rule) || is_checkpoint && is_of_checkpoints(rule),
             Recognized::Other(OtherKind::Text) => self == Self::CheckpointOrPaths,
             Recognized::Other(_) | Recognized::Executable(_) => false,
-            // Opening the file reports what is wrong.
+            // Opening an empty or unknown file reports what is wrong with it, so its name is no contradiction.
             Recognized::Empty | Recognized::Unknown => true,
         }
     }

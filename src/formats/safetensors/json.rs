@@ -147,7 +147,8 @@ fn escape(at: Input<'_>) -> Parsed<'_, char> {
 }
 
 /// Parses the four digits at `at`, which follow `\u`. If they are the first half of a surrogate pair, parses the escape of
-/// the second half, too. Errors are reported at `start`, the start of the escape after its backslash.
+/// the second half, too. A half without the other half is reported at `start`, the start of the escape after its backslash,
+/// a character that is no digit where it is, and a header that ends within the escape at the end of the header.
 fn unicode<'h>(start: Input<'h>, at: Input<'h>) -> Parsed<'h, char> {
     let (rest, first) = hexadecimal(at)?;
     let (rest, second) = match first {

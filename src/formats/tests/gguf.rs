@@ -76,7 +76,8 @@ fn arrays_within_arrays() {
     assert_eq!(value(9, &bytes), [0x83, 0x82, 1, 2, 0x80, 0x81, 0xf5]);
     assert_eq!(value(9, &nest(16)).len(), 16);
     assert!(rejection("x", &file(&[pair("k", 9, &nest(17))], &[], &[])).contains("16 deep"));
-    // Nesting must not consume the call stack.
+    // An array that is nested far deeper than the limit is rejected, too: parsing does not recurse, so it does not
+    // overflow the call stack.
     let deep = file(&[pair("k", 9, &nest(100_000))], &[], &[]);
     assert!(rejection("x", &deep).contains("16 deep"));
 }
@@ -200,7 +201,8 @@ fn versions() {
         (0, "version 0 "),
         (4, "version 4 "),
         (4_u32.swap_bytes(), "version 4 "),
-        // The counts are read in the other byte order, too.
+        // A version in big-endian order means that the counts after it are big-endian, too. Read so, the little-endian
+        // counts of this file are too large for the file.
         (3_u32.swap_bytes(), "the file ends before its header does"),
     ] {
         let mut bytes = valid.clone();
@@ -299,7 +301,7 @@ fn no_byte_belongs_to_no_tensor() {
     let mut data = [0; 64];
     data[..5].fill(7);
     data[32..35].fill(8);
-    // Padding after the last tensor is optional.
+    // The padding after the last tensor, up to byte 64 of the data, may be missing or cut.
     for end in 35..=64 {
         let (_, tensors) = read("x", &build(32, &data[..end])).unwrap();
         assert_eq!((&*tensors[0].3, &*tensors[1].3), (&[7; 5][..], &[8; 3][..]));
@@ -377,7 +379,7 @@ fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
     let [found] = archive.findings() else { panic!("{key}: {:?}", archive.findings()) };
     let error = found.error();
     assert!(matches!(error.kind(), ErrorKind::Invalid(_)), "{error}");
-    // `check` reports what opening found.
+    // A check of the open file reports the same error as opening.
     let report = check(&archive, &mut ());
     let fault = report.fault().unwrap();
     assert!(fault.is_of_opening());
@@ -597,7 +599,7 @@ fn big_endian_blocks_are_swapped_or_opaque() {
         let tensor = archive.tensor("t").unwrap();
         archive.verify().unwrap();
         let component = tensor.component("data").unwrap();
-        // Bytes are decoded in chunks of any size.
+        // The swapped bytes are the same if they are decoded in chunks of up to seven bytes.
         let mut reader = component.reader().unwrap();
         let (mut read, mut room) = (Vec::new(), [0; 7]);
         while let length @ 1.. = reader.read_chunk(&mut room).unwrap() {
@@ -660,7 +662,8 @@ fn limits_hold() {
     assert_eq!(open_within(&bytes, &[("manifest", header as u64)]), Ok(0));
     assert_eq!(open_within(&bytes, &[("manifest", header as u64 - 1)]), Err("limit-manifest"));
     assert_eq!(open_within(&bytes, &[("manifest", 1000)]), Err("limit-manifest"));
-    // A number of one byte takes two bytes in CBOR.
+    // The array has 1000 numbers of one byte. Each number above 23 takes two bytes in CBOR, so the manifest exceeds the
+    // limit of 1900 bytes.
     let bytes = file(&[pair("k", 9, &array(0, 1000, &[200; 1000]))], &[], &[]);
     assert_eq!(open_within(&bytes, &[("manifest", 1900)]), Err("limit-manifest"));
     assert_eq!(open_within(&bytes, &[("depth", 6)]), Ok(0));
@@ -693,7 +696,7 @@ fn a_source_is_read_as_far_as_the_header_goes() {
         (archive.source().ranges.lock().unwrap().clone(), length)
     };
     assert_eq!(ranges(0, 200_000).0, [(0, 8), (8, 512)]);
-    // Padding is read, too.
+    // The ten bytes of padding at the end of the file are read, too, because they must be zero.
     let (read, length) = ranges(0, 199_990);
     assert_eq!(read, [(0, 8), (8, 512), (length - 10, length)]);
     let (read, _) = ranges(100_000, 200_000);

@@ -285,7 +285,7 @@ fn files_have_all_tensors_that_the_index_names() {
         let sentence = rejection(&of(map), &two());
         assert!(sentence.contains(why), "{map}: {sentence}");
     }
-    // An error in a file names that file.
+    // An error in one of the files of an index begins with the name of that file.
     let [mut y, x] = two();
     y.1.pop();
     let sentence = rejection(&index("{}"), &[y, x]);

@@ -216,7 +216,7 @@ fn heap_follows_headers_of_numpy() {
             }
         }
     }
-    // Dimensions beyond the limit must not be stored.
+    // A shape with far more dimensions than the limit must be rejected before they are stored.
     let (ones, spaces) = ("1,".repeat(30_000), " ".repeat(65_000));
     let dimensions = npy::file("|u1", false, &format!("({ones})"), &[0]);
     assert!(validate_archive("dimensions", &dimensions, dimensions.len()).is_err());
@@ -235,7 +235,7 @@ fn heap_follows_headers_of_numpy() {
 #[test]
 fn entries_of_safetensors_are_parsed_without_allocating() {
     let count = |count: usize| {
-        // Escapes in each name.
+        // An escape in each name makes the parser decode the name.
         let header = header_of(0..count, "1,1").replace("\":{", "\\u0021\":{");
         let bytes = file(&header, &vec![0; count]);
         let mut found = None;

@@ -84,7 +84,8 @@ fn versions() {
     let long = literal.replace("1,", "1L,");
     for version in [1, 2, 3] {
         assert_eq!(single("x.npy", &versioned(version, literal, &[1, 2])).3, [1, 2]);
-        // Python 2 wrote no headers of version 3.0.
+        // The shape has a number with the suffix `L`, which only Python 2 wrote. Python 2 wrote no headers of version
+        // 3.0, so such a header of version 3.0 is rejected.
         assert_eq!(read("x.npy", &versioned(version, &long, &[1, 2])).is_ok(), version < 3);
     }
     assert!(rejection("x.npy", &versioned(4, literal, &[1, 2])).contains("version 4.0"));
@@ -223,7 +224,8 @@ fn fields_of_records_are_tensors() {
     let wanted: Vec<_> = (0..1000_u16).flat_map(|row| [row, row + 1]).collect();
     assert_eq!(pairs.to_vec::<u16>().unwrap(), wanted);
     archive.verify().unwrap();
-    // Fields of a column-major matrix are in another order than its records.
+    // The records of this matrix are stored in column-major order, and a field is read in the order of the records. So
+    // the field does not become a tensor.
     let literal = "{'descr': [('a', '|i1')], 'fortran_order': True, 'shape': (2, 2), }\n";
     assert_eq!(opened(versioned(1, literal, &[0; 4])).len(), 1);
     assert_eq!(opened(records(1, "[('a', '|i1')]", "(0,)", &[])).len(), 2);
@@ -263,7 +265,7 @@ fn dtypes_of_records() {
     assert!(rejection("x.npy", &records(1, twice, "(1,)", &[0; 2])).contains("same name"));
     // Names with escapes are not decoded, so the fields of these names do not become tensors.
     assert_eq!(opened(records(1, "[('a\\'b', '|i1')]", "(1,)", &[0])).len(), 1);
-    // Nesting must not consume the call stack.
+    // A dtype that is nested 3000 levels deep is parsed without recursion, so it does not overflow the call stack.
     let deep = format!("{}[('x', '|i1')]{}", "[('a', ".repeat(3000), ")]".repeat(3000));
     assert_eq!(opened(records(1, &deep, "(1,)", &[0])).len(), 1);
     // Names of fields are Latin-1 before version 3.0.

@@ -175,7 +175,8 @@ fn what_is_not_interpreted_hides_nothing() {
             damaged[start - 1] ^= 1;
             let opened = OpenOptions::default().from_bytes(&*damaged);
             let Ok(opened) = opened else {
-                // The damaged byte is the last one of the deflated header.
+                // The damaged byte is in the deflated content of the member, which holds the header, too. So the archive
+                // does not open.
                 assert!(deflated, "{name}");
                 continue;
             };
@@ -211,7 +212,7 @@ fn long_dtypes_take_little_memory() {
     let opened = opened.unwrap();
     assert_eq!(opened.len(), 300);
     assert_eq!(opened.tensor("299").unwrap().state(), State::Opaque);
-    // Archives of few records keep the fields of records.
+    // In an archive with few records, each field of the records also becomes a tensor.
     let bytes = archive(&[("r.npy", member(60, "field "))], true);
     assert_eq!(OpenOptions::default().from_bytes(&*bytes).unwrap().len(), 61);
 }
@@ -372,7 +373,8 @@ fn end_records_of_large_archives() {
 fn members_lie_one_after_the_other() {
     let second = archive(&[("b.npy", array(&[2]))], false);
     let (second, ..) = parts(&second);
-    // The array of the first member would end where the second member ends.
+    // The array of the first member is as long as the second member, so that below the second member can lie inside of
+    // the first one and end with it.
     let valid = archive(&[("a.npy", array(&vec![0; second.len()])), ("b.npy", array(&[2]))], false);
     let (members, directory, end) = parts(&valid);
     let (first, second) = members.split_at(members.len() - second.len());
@@ -441,13 +443,13 @@ fn what_is_decompressed_is_limited() {
         let sentence = brief(&open_with("x", &bytes, &limits(decoded, total)).unwrap_err());
         assert!(sentence.contains("exceeds the limit"), "{sentence}");
     }
-    // Members that are not compressed are not limited.
+    // The limits on decompressed bytes do not apply to members that are not compressed.
     assert!(open_with("x", &archive(&members, false), &limits(0, 0)).is_ok());
 }
 
 #[test]
 fn members_do_not_yield_more_than_they_declare() {
-    // Both the size of the member and the array in it are shorter than what is decompressed.
+    // The header and the directory say that the member has 9000 bytes fewer than its content decompresses to.
     let long = npy::file("|u1", false, "(9999,)", &[0; 9999]);
     let mut bytes = archive(&[("a.npy", long.clone())], true);
     let size = u32::try_from(long.len() - 9000).unwrap();

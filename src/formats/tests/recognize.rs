@@ -108,7 +108,7 @@ fn every_pickle_is_found_with_any_tail() {
     let mut called = 0;
     for pickle in PICKLES.iter().map(|pickle| pickle.to_vec()).chain(corpus) {
         let Some((end, _)) = first_call(&pickle) else { continue };
-        // In text, an import alone is no evidence.
+        // A pickle of ASCII characters could be a text, in which an import is no evidence of a pickle. Only a call is.
         let end = if pickle.is_ascii() { call_in_text(&pickle) } else { end };
         called += 1;
         for length in end..=pickle.len() {
@@ -136,7 +136,7 @@ fn a_call_in_the_last_line_needs_no_newline() {
     {
         assert_eq!(kind(pickle, "x.txt"), PICKLE, "{}", pickle.escape_ascii());
     }
-    // Python fails on an empty name.
+    // Python fails on an empty name, so a text in which the name of a function is empty is no pickle.
     for other in [&b"(S'true'\niposix\n"[..], b"(S'true'\niposix\nX"] {
         assert_eq!(kind(other, "x.txt"), Recognized::Other(OtherKind::Text));
     }
@@ -212,7 +212,7 @@ fn values_without_calls_are_pickles_to_their_end() {
     ] {
         assert_eq!(kind(pickle, "x"), PICKLE, "{}", pickle.escape_ascii());
     }
-    // Streams on which Python's unpickler fails.
+    // Python's unpickler fails on these streams, so they are no evidence of a pickle.
     for other in [
         &b"\x80\x06N."[..],
         b"\x80\x02NR.",

@@ -308,7 +308,8 @@ fn text_that_is_not_utf_8() {
         let wanted = format!("text that is not UTF-8 at byte {:#x}", 8 + at);
         assert!(sentence.ends_with(&wanted), "{header:?}: {sentence}");
     }
-    // The first of two faults is reported.
+    // The header has an unknown dtype, and after it a byte that is not UTF-8. Only the unknown dtype, which comes first,
+    // is reported.
     let bytes = file(&entry.replace("U8", "U9"), b"\xff");
     assert!(rejection("x", &bytes).contains("dtype"));
 }

@@ -137,14 +137,15 @@ fn tied_tensors_share_bytes() {
 /// Checks that values with many references are visited within the limit for headers.
 #[test]
 fn doubled_references_are_bounded() {
-    // Each list contains the list before it twice.
+    // Each list contains the list before it twice, so the last one would have 2^59 numbers.
     let mut value = b"]q\0K\x01a".to_vec();
     for level in 1..60_u8 {
         value = [b"](", &value[..], b"h", &[level - 1], b"eq", &[level]].concat();
     }
     let sentence = rejection("x", &file(&value, &[]));
     assert!(sentence.contains("bytes than the limit allows"), "{sentence}");
-    // Many references to one long list or text.
+    // A dictionary with many references to one long tuple, and one with many references to one long text, are rejected
+    // for the same reason.
     let long = [text("k"), b"(".to_vec(), b"N".repeat(60_000), b"tq\0".to_vec()].concat();
     let many = (0..30_000_u16).flat_map(|key| [&b"M"[..], &key.to_le_bytes(), b"h\0"].concat());
     let value = [b"}(".to_vec(), long, many.collect(), b"u".to_vec()].concat();
@@ -475,14 +476,14 @@ fn duplicate_keys_of_more_than_64_bits_are_rejected() {
         open(&keys).unwrap();
     }
     for keys in [
-        // The two long integers differ, and the short integers are equal.
+        // In each of these lists, two of the four keys are equal: short or long integers, or an integer and a float.
         [&power, &other, &one, &one],
         [&power, &other, &one, &power],
         [&power, &other, &one, &padded],
         [&power, &other, &one, &float],
         [&power, &other, &one, &line("4722366482869645213696")],
         [&negative, &other, &one, &line("-2361183241434822606848")],
-        // An integer of 64 bits in ten bytes.
+        // An integer that fits in 64 bits is found even if it is stored in ten bytes.
         [&power, &other, &one, &small],
         [&power, &other, &line("-1"), &long(&[0xff; 10])],
         // A float whose shortest spelling is another integer.

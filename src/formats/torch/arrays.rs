@@ -66,7 +66,8 @@ impl Machine<'_> {
                     Pickled::Text(at) => self.latin_1(at, class)?,
                     bytes => bytes,
                 };
-                // A scalar of Python objects is not written by NumPy.
+                // NumPy writes no scalars of Python objects. The bytes of any other scalar are as long as an element of
+                // its dtype.
                 if size.is_none() || self.pickle.byte_length(bytes)? != size {
                     return Err(self.wrong_arguments(class));
                 }
@@ -148,8 +149,8 @@ impl Machine<'_> {
         (order, content): (Pickled, Pickled),
     ) -> Result<(), FormatError> {
         let wrong = |machine: &Self| machine.wrong_arguments(Known::Array);
-        // Checked before the items are read: a pickle can refer to one long tuple many times, in a few bytes each, and every read
-        // would visit all items. NumPy has no arrays with more dimensions.
+        // The number of dimensions is checked before the dimensions are read. A pickle can refer to one long tuple many
+        // times, in a few bytes each, and every read would visit all items. NumPy has no arrays with more dimensions.
         let has_shape = !self.pickle.has(shape, Fact::HasOtherThanInts)
             && self.pickle.length(shape) <= MOST_DIMENSIONS;
         if !has_shape || !matches!(order, Pickled::Bool(_)) {
@@ -242,7 +243,7 @@ impl<'p> Pickle<'p> {
             if matches!(self.short(at, LONGEST_NAME), Some(b"<" | b">" | b"|" | b"=")));
         let letter = self.numpy_name(node).bytes().next();
         let is_date = matches!(letter, Some(b'M' | b'm'));
-        // Dates have their unit as a ninth item.
+        // The state of a dtype of dates has a ninth item, the unit.
         let form = if is_date { (Some(4), 9) } else { (Some(3), 8) };
         let (Some(flags), true) =
             (self.count(flags), is_order && form == (self.count(version), self.length(state)))
@@ -319,10 +320,12 @@ impl<'p> Pickle<'p> {
             _ => None,
         };
         let Some(name) = text(name) else {
-            // The class of records has no size in its name.
+            // The dtype of records is named by a class, which does not give the size of a record, so the size is taken
+            // from the state.
             return self.count(size).map_or(Type::Unknown, Type::Opaque);
         };
-        // If each element is an array of another dtype, the name of the dtype is `V` and the size of an element.
+        // A dtype whose elements are arrays of another dtype has the name `V` with the size of an element. If a dtype of
+        // arrays has another name, its type is unknown.
         if array != Pickled::None && !name.starts_with('V') {
             return Type::Unknown;
         }
@@ -400,7 +403,7 @@ impl<'p> Pickle<'p> {
             Pickled::Bytes(at) => {
                 self.short(at, LONGEST_SCALAR)?.iter().copied().for_each(&mut add);
             }
-            // Each character above 127 takes two bytes.
+            // Each character above 127 takes two bytes in UTF-8, so the text may have twice as many bytes as the scalar.
             Pickled::Latin1(at) => {
                 let text =
                     str::from_utf8(self.short(at, LONGEST_SCALAR.saturating_mul(2))?).ok()?;
@@ -431,7 +434,7 @@ fn decoded(storage: StorageType, bytes: [u8; LONGEST_SCALAR]) -> ScalarValue {
         StorageType::Bf16 => ScalarValue::Float(half::bf16::from_le_bytes([b0, b1]).into()),
         StorageType::F32 => ScalarValue::Float(f32::from_le_bytes([b0, b1, b2, b3]).into()),
         StorageType::F64 => ScalarValue::Float(f64::from_le_bytes(bytes)),
-        // The bytes beyond the width are zero.
+        // The other types are unsigned integers of at most eight bytes. The bytes beyond the width of the type are zero.
         _ => ScalarValue::Unsigned(u64::from_le_bytes(bytes)),
     }
 }

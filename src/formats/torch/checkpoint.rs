@@ -39,7 +39,7 @@ impl Checkpoint<'_, '_> {
         self.pickle.check_dropped()?;
         let limits = *self.builder.limits();
         let mut attributes = Map::default();
-        // The walk borrows the pickle, and the builder takes the tensors.
+        // The fields are borrowed one by one, because the walk reads the pickle while the builder takes the tensors.
         let Checkpoint { pickle, root, storages, is_big, is_raw_pickle, builder } = &mut self;
         let pickle = &*pickle;
         let mut walk = NameWalk::new(pickle, *root, &limits)?;

@@ -511,7 +511,8 @@ impl<'p> Machine<'p> {
         let is_of_script = self.context == Context::Script && globals::is_of_script(module);
         let may_be_unknown = self.tolerates_globals || is_of_script;
         if may_be_unknown && globals::is_path(module) && globals::is_word(name) {
-            // A pickle can refer to one long name many times, in a few bytes each.
+            // A pickle can refer to one long name many times, in a few bytes each, so the bytes of the name are charged
+            // each time.
             self.pickle.charge(module.len().saturating_add(name.len()))?;
             let node = self.pickle.container(self.now)?;
             self.pickle.extend(node, texts)?;

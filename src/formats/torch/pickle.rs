@@ -827,7 +827,7 @@ pub(super) enum LargeInteger<'p> {
 impl LargeInteger<'_> {
     /// Returns the integer whose absolute value has the decimal digits `digits`.
     fn of_decimal(is_negative: bool, digits: &[u8]) -> Result<Self, FormatError> {
-        // The absolute value in little-endian bytes.
+        // The absolute value of the integer, in little-endian bytes.
         let mut bytes: Vec<u8> = Vec::new();
         bytes.try_reserve(digits.len()).map_err(|_| FormatError::memory())?;
         for digit in digits {

@@ -72,7 +72,8 @@ impl Machine<'_> {
                 .into_iter()
                 .all(|bound| matches!(bound, Pickled::None | Pickled::Int(_))),
             (Known::Path, ..) => {
-                // A pickle can refer to one long tuple many times, in a few bytes each.
+                // A pickle can refer to one long tuple many times, in a few bytes each, so its items are charged each
+                // time.
                 self.pickle.charge(usize_from_u32(count))?;
                 self.pickle.items(args).all(|part| matches!(part, Pickled::Text(_)))
             }

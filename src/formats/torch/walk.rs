@@ -479,7 +479,7 @@ impl Pickle<'_> {
                 Some(number) => copied(number)?,
                 None => return Ok(None),
             },
-            // A long text would make the names of many tensors long.
+            // A long text as a part of a name would make the names of many tensors long.
             Pickled::Text(at) if is_quoted && self.short(at, LONGEST_NAME).is_none() => {
                 return Ok(None);
             }

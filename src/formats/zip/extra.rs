@@ -12,10 +12,10 @@ const LARGE: u16 = 1;
 /// The ids of fields with the times and owner of a file, and their allowed lengths. These fields do not affect tensors, so they
 /// are ignored.
 const OF_FILES: [(u16, &[usize]); 3] = [
-    // Unix times and Unix owner.
+    // Extra fields with Unix times (0x5455) and the Unix owner (0x7875).
     (0x5455, &[5, 9, 13]),
     (0x7875, &[11, 19]),
-    // NTFS times.
+    // The extra field with the times of NTFS.
     (0x000a, &[32]),
 ];
 

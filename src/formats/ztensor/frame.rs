@@ -138,7 +138,7 @@ impl Container {
 
     fn footer_len(self) -> u64 {
         match self {
-            // The footer is the size of the manifest: v0.1 §3.3.2.
+            // The footer of generation 0.1 is the size of the manifest, and nothing else: v0.1 §3.3.2.
             Self::V0 => u64_from_usize(size_of::<U64>()),
             Self::V1 => u64_from_usize(size_of::<FooterV1>()),
             Self::V2 => u64_from_usize(size_of::<FooterV2>()),

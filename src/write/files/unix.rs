@@ -345,7 +345,7 @@ mod tests {
             assert_eq!(error.kind(), crate::error::ErrorKind::Write);
             let error = io::Error::from(error);
             assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-            // The target appears after it was checked.
+            // If the target appears after the check that no file has its name, renaming to it fails.
             let late = draft();
             if let Some(temporary) = &late.temporary {
                 let linked = rename_to_free(&late.target.folder, temporary, OsStr::new("x"));

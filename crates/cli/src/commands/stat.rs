@@ -105,7 +105,7 @@ fn sort(found: &mut [(Tensor<'_>, Measured)], order: StatSort) {
         move |one: &Measured, other: &Measured| key(other).total_cmp(&key(one))
     };
     match order {
-        // `Selection` has sorted the tensors.
+        // `Selection` has already sorted the tensors by name, size or offset.
         StatSort::Name | StatSort::Size | StatSort::Offset => {}
         StatSort::Std => {
             let compare = by(Statistics::deviation);

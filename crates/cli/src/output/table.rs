@@ -271,7 +271,7 @@ pub(crate) fn shortened(name: &str, columns: usize) -> String {
     }
     let bare = escape::cut(name, columns);
     let plain = bare.split('…').all(|end| Name(end).to_string() == end) && !name.contains('…');
-    // Two pairs of quotes take four columns.
+    // Each end of a cut name is in quotes, and these four quotes take four columns.
     if plain { bare } else { escape::word(name, columns.saturating_sub(4)) }
 }
 

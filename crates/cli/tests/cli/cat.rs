@@ -208,7 +208,8 @@ fn slices_of_an_array_larger_than_memory() {
         .collect()
     };
     let length = data.len();
-    // The digest algorithm is unknown, so the component is read whole.
+    // If the component has a digest, the component is read whole. The algorithm of this digest is unknown, so the status
+    // is 3.
     let digest = [("digest", text("x:"))];
     for (more, status) in [(&[][..], 0), (&digest[..], 3)] {
         let component = raw("u32", 64, length, more);

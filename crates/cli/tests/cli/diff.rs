@@ -83,7 +83,7 @@ fn each_kind_of_change() {
     ];
     let mut data = vec![1; 576 + 2 - 64];
     let old = file("diff-old.zt", &old, &data);
-    // One byte changes in the tensor `bytes`, and one in the tensor `all`.
+    // In the new file, one byte of the tensor `bytes` and one of the tensor `all` are different.
     data[384 - 64] = 0;
     data[577 - 64] = 2;
     data.resize(640 - 64, 0);
@@ -238,7 +238,7 @@ fn names_are_escaped_and_in_natural_order() {
     let found = document(&none, &all);
     assert_eq!(found["added"], json!(["", "\u{1b}[2J", "\"", "a", "a.9", "a.10", long, "é"]));
     assert_eq!(found["removed"], json!([]));
-    // Roles and words of messages are escaped, too.
+    // Roles, names of layouts and other words of a message are escaped, as names of objects are.
     let other = object("\u{202e}", &[], &[("\u{1b}", bytes(64, 1))]);
     let other = file("diff-other-names.zt", &[("a", other)], &[1]);
     let line = lines(&all, &other).lines().find(|line| line.starts_with('~')).unwrap().to_owned();
@@ -319,7 +319,8 @@ fn differences_are_measured() {
         }
         assert_eq!(found, wanted, "{what}");
     }
-    // The elements of many pieces, one of which differs, in two encodings.
+    // Two files with 2^20 elements, of which one differs, and a copy of the second file that is compressed. The elements
+    // are compared in many pieces, whatever their encoding is.
     let mut data = vec![0; 1 << 20];
     data[700_001] = 3;
     let old = single("diff-measured-zeros.zt", ("u8", &[1 << 20]), &vec![0; 1 << 20]);
@@ -581,7 +582,8 @@ fn differences_within_the_tolerance_are_none() {
     let line = "~ \"layers.{0..33}.weight\" (34 tensors): ";
     assert!(status == 1 && text.starts_with(line), "{text}");
     assert_eq!(run_diff([&old, &new], &["--rtol=0.009", "-q"]), (1, String::new()));
-    // Another dtype is within the tolerance if the values are, and a NaN never is.
+    // A tensor of another dtype is within the tolerance if its values are. A NaN is within no tolerance of a number, but
+    // equals itself.
     let bf16 = folder.path().join("bf16.zt");
     let paths = [&new, &bf16].map(|path| path.to_str().unwrap());
     succeeded_text(zten([&["convert", "--dtype=bf16"], &paths[..]].concat()));
@@ -589,7 +591,7 @@ fn differences_within_the_tolerance_are_none() {
     let nan = layered(folder.path(), "nan.safetensors", |_| [f32::NAN, 2.0, 3.0, 4.0]);
     assert_eq!(run_diff([&old, &nan], &["--rtol=9"]).0, 1);
     assert_eq!(run_diff([&nan, &nan], &["--rtol=0"]).0, 0);
-    // The comparison is restricted to some tensors.
+    // A pattern restricts the comparison to the tensors that it matches.
     let last = |n| if n == 3 { 5.0 } else { 4.0 };
     let one = layered(folder.path(), "one.safetensors", |n| [1.0, 2.0, 3.0, last(n)]);
     let others = "tensors: 0 changed, 0 added, 0 removed, 0 renamed, 24 equal\n";

@@ -69,7 +69,8 @@ fn every_file_of_a_cloned_model_repository_is_answered() {
             ("x.PT", &pickle),
         ],
     );
-    // Files that macOS and Windows add to folders.
+    // Files without weights: those that macOS and Windows add to folders, an image, a program, and bytes of an unknown
+    // format.
     let apple_double = b"\0\x05\x16\x07\0\x02\0\0Mac OS X        \0\x02\0\0\0\x09";
     fs::write(root.join(".DS_Store"), b"\0\0\0\x01Bud1\0\0\x10\0").unwrap();
     fs::write(root.join("._model.safetensors"), apple_double).unwrap();

@@ -236,7 +236,7 @@ fn a_list_names_the_changed_tensors() {
     // The lines of a list may be in any order, with comments between them.
     let turned = [HEADER.trim(), "# mine", line("c/data"), line("a/data"), line("b/data"), ""];
     assert_eq!(checked(&turned.join("\n"), &path, &[]).0, Some(0));
-    // A list of several files, one after another.
+    // Several files are compared with one list, one file after another, and one of them does not match.
     let text = list.as_bytes();
     let list = write("hash-several.digests", text);
     let (other, _) = listed("hash-other.zt", &[4], [0, 2, 3]);
@@ -474,7 +474,7 @@ fn the_identity_depends_on_the_tensors_alone() {
     assert_ne!(fs::read(&first).unwrap(), fs::read(&other).unwrap());
     let wanted = id(&first);
     assert_eq!(id(&other), wanted);
-    // The same tensors in one file and in shards.
+    // The same tensors have the same identity in one file and in shards.
     let folder = tempfile::tempdir().unwrap();
     let sharded = folder.path().join("model.safetensors.index.json");
     let convert = |options: &[&str], to: &Path| {
@@ -485,7 +485,7 @@ fn the_identity_depends_on_the_tensors_alone() {
     assert!(fs::read_dir(folder.path()).unwrap().count() > 2);
     assert_eq!(id(&sharded), wanted);
     assert_eq!(id(folder.path()), wanted);
-    // The name of a tensor changes, then a byte, and then a tensor is missing.
+    // The identity changes if the name of a tensor or a byte changes, or if a tensor is missing.
     for (position, change) in [(1, ("b", 2)), (1, ("a", 9))] {
         let mut changed = tensors.clone();
         changed[position] = change;

@@ -229,7 +229,7 @@ fn totals() {
         let mut found = succeeded_json(in_corpus(&["ls", "--json", file]));
         found["totals"].take()
     };
-    // Unknown types count as one type, and the size of their decoded data may be unknown.
+    // The decoded size is null if an encoding is unknown. The dtype is null for all unknown types together.
     let unknown = totals("accept/unsupported-encoding--v01-unknown.zt");
     let types = json!([{ "dtype": "f32", "components": 1, "stored": 16, "decoded": null }]);
     assert_eq!((&unknown["decoded"], &unknown["dtypes"]), (&json!(null), &types));
@@ -691,7 +691,7 @@ fn each_value_that_is_left_out_is_named_if_asked() {
             assert_eq!(lines(&["--verbose"]), [&[summary.to_owned()], &each[..]].concat());
         }
     }
-    // A file without such values has no such lines.
+    // A file without values that are left out has no such lines.
     let listed = succeeded_text(in_corpus(&["ls", "--verbose", "other/torch/accept/tied.pt"]));
     assert!(!listed.contains("left out"), "{listed}");
 }

@@ -93,7 +93,7 @@ fn attributes_are_held_only_in_the_manifest() {
     // The limit is effective: with room for only the manifest, the command fails.
     let output = within(length, &["ls"], &[&one]);
     assert_ne!(output.status.code(), Some(0));
-    // The whole output was written.
+    // The whole document was written: it is more than twice as long as the manifest, and has its end.
     let listed = zten(["ls".as_ref(), "--json".as_ref(), one.as_os_str()]).stdout;
     assert!(listed.len() > 2 * length, "{}", listed.len());
     let end =

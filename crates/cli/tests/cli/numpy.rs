@@ -18,7 +18,7 @@ fn elements_are_printed_in_rows() {
         let printed = succeeded_text(run("cat", &columns, &["columns", "--slice=1,:2", sandbox]));
         assert_eq!(printed, "[[12, 13, 14, 15],\n [16, 17, 18, 19]]\n");
     }
-    // The same bytes would be copied unchanged if they were in row-major order.
+    // A column-major array of bytes is also printed row by row, although its bytes need no conversion.
     let folder = tempfile::tempdir().unwrap();
     let bytes = folder.path().join("bytes.npy");
     fs::write(&bytes, npy::file("|u1", true, "(2, 3)", &[0, 3, 1, 4, 2, 5])).unwrap();

@@ -134,14 +134,14 @@ fn opaque_elements_are_printed() {
         |name: &str| succeeded_json(run("cat", &path, &[name, "--json"]))["elements"].take();
     assert_eq!(text("dates", &[]), "[1970-01-01T00:00:00, 1970-01-01T23:59:59, NaT]\n");
     assert_eq!(document("dates"), json!(["1970-01-01T00:00:00", "1970-01-01T23:59:59", "NaT"]));
-    // No control character reaches a terminal.
+    // Control characters in the elements are escaped, so none of them reaches a terminal.
     assert_eq!(text("hidden", &[]), "[\"a\\u{1b}[31m\", \"\"]\n");
     assert_eq!(document("hidden"), json!(["a\u{1b}[31m", ""]));
     let wanted = "[{x: 1.5, name: \"ab\", pair: [1, 2]}, {x: -2.0, name: \"c\", pair: [-3, 4]}]\n";
     assert_eq!(text("rec", &[]), wanted);
     let second = json!({ "x": -2.0, "name": "c", "pair": [-3, 4] });
     assert_eq!(document("rec")[1], second);
-    // Column-major bytes are reordered.
+    // Column-major arrays are printed in row-major order, also if their elements are not numbers.
     assert_eq!(text("void", &[]), "[[0x01, 0x03],\n [0x02, 0x04]]\n");
     assert_eq!(text("words", &[]), "[[b\"ab\", b\"\\xff\"],\n [b\"c\", b\"\"]]\n");
     assert_eq!(document("words"), json!([["ab", { "$bytes": "ff" }], ["c", ""]]));
@@ -156,7 +156,7 @@ fn opaque_elements_are_printed() {
     ] {
         assert_eq!(text(name, &[&format!("--slice={slice}")]), wanted, "{name} {slice}");
     }
-    // A NumPy file keeps the type.
+    // `cat --npy` writes records with their dtype.
     let copied = succeeded(run("cat", &path, &["rec", "--npy", "--slice=:1"]));
     let path = path.with_file_name("copied.npy");
     fs::write(&path, &copied).unwrap();
@@ -271,7 +271,7 @@ fn opaque_objects_are_copied_to_numpy_files() {
     assert_eq!(listed["objects"][2]["components"][0]["dtype"], RECORDS);
     let output = zten(["diff".as_ref(), path.as_os_str(), out.as_os_str()]);
     assert!(ended(&output).1.contains(" 0 changed, 0 added, 0 removed, 0 renamed, 5 equal, "));
-    // One array, and a field of records without its records.
+    // A `.npy` file can hold one array of text, and one field of records that is written without its records.
     for (name, rest) in [("labels", "opaque"), ("rec[\"x\"]", "readable")] {
         let out = folder.path().join("one.npy");
         let only = format!("--only={}", name.replace(['[', ']'], "?"));
@@ -309,7 +309,8 @@ fn other_formats_are_written_without_opaque_objects() {
         let output = run("convert", &path, &[&[out.to_str().unwrap()], &numbers[..]].concat());
         assert_eq!(ended(&output).0, Some(0));
         assert!(ended(&output).2.contains(": left out: labels (opaque: "));
-        // A file without any tensors would not be a copy.
+        // If every selected tensor is left out, the command fails, because a file without any tensors would not be a
+        // copy.
         for (name, status) in [("labels", 2), ("objects", 3)] {
             let out = folder.path().join(format!("none.{suffix}"));
             let only = format!("--only={name}");

@@ -138,7 +138,7 @@ fn names_that_collide_or_are_not_there_are_told() {
             assert!(!path(to).exists());
         }
     }
-    // A pattern of a tensor that --only leaves out matches, too.
+    // A pattern of `--except` may match only tensors that `--only` leaves out.
     convert(&path("1.zt"), &path("out.zt"), &["--only=ids", "--except=model.*"]);
     assert_eq!(names(&path("out.zt")), ["ids"]);
     // A file without tensors has nothing that could match.

@@ -37,7 +37,7 @@ fn processes_and_the_sandbox_make_no_difference() {
                 assert!(!is_unsupported || verdict == "unsupported", "{found}");
                 assert_ne!(verdict, "valid");
             }
-            // These files are themselves invalid, so an index that names them is, too.
+            // These files of an index break a rule themselves, although their names do not begin with a rule.
             None if ["twice.safetensors", "damaged.bin", "system.bin"].contains(&name) => {
                 assert_eq!(verdict, "invalid");
             }

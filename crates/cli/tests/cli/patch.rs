@@ -188,7 +188,7 @@ fn chains_replace_their_base() {
         .map(PathBuf::as_path)
         .collect();
     failed(patch(&["verify"], &many), 2);
-    // One patch of the chain is missing.
+    // The second patch of the chain is missing, so the third does not fit the result of the first.
     let why = failed(patch(&["verify"], &[&steps[0], &patches[0], &patches[2]]), 1);
     assert!(why.contains("3.zt") && why.contains("the result of the patch before it"), "{why}");
 }
@@ -248,15 +248,15 @@ fn wrong_calls_are_explained() {
     assert!(why.contains("unknown format of NEW"), "{why}");
     let why = failed(patch(&["apply", "-o", "-"], &[&old, &made]), 2);
     assert!(why.contains("standard output"), "{why}");
-    // A file that is not a patch, and a file that does not exist.
+    // A file that is not a patch is invalid, and a file that does not exist is an error.
     let why = failed(patch(&["show"], &[&old]), 1);
     assert!(why.contains("this is not a patch"), "{why}");
     failed(patch(&["verify"], &[&old, &at("none.zt")]), 2);
-    // A result that `.npy` cannot hold.
+    // A `.npy` file cannot hold the result, which has several tensors, so nothing is written.
     let out = at("x.npy");
     let why = failed(patch(&["apply", "-o", out.to_str().unwrap()], &[&old, &made]), 2);
     assert!(!out.exists(), "{why}");
-    // A base with shards.
+    // The new model has shards. The result of the patch is one file with the same tensors.
     let sharded = corpus_folder().join("v2/shards/dense.zt");
     let made = at("sharded.zt");
     succeeded(patch(&["make", "-q", "-o", made.to_str().unwrap()], &[&old, &sharded]));

@@ -28,7 +28,7 @@ fn check(text: &str, more: &[&str], files: &[&str]) -> Output {
     let path = policy(folder.path(), text);
     let args = [&["check", "--policy", path.to_str().unwrap()], more, files].concat();
     let output = in_corpus(&args);
-    // A single process prints the same.
+    // The check prints the same in a single process without a sandbox.
     let alone = in_corpus(&[&args[..], &["--no-sandbox"]].concat());
     assert_eq!((output.status, &output.stdout), (alone.status, &alone.stdout));
     assert_eq!(output.stderr, alone.stderr);

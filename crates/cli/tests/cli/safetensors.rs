@@ -40,7 +40,7 @@ fn elements_are_printed() {
     assert!(succeeded(run("cat", &path, &["w", "--npy"])).starts_with(b"\x93NUMPY"));
     let why = failed(run("cat", &path, &["flag"]), 2);
     assert!(why.contains("no tensor named \"flag\"; did you mean \"flags\"?"), "{why}");
-    // Two elements of this type share a byte.
+    // The file has tensors of all dtypes, also of one whose elements share bytes. Each tensor is printed.
     let types = other_format("types.safetensors");
     let listed = succeeded_json(run("ls", &types, &["--json"]));
     for object in listed["objects"].as_array().unwrap() {

@@ -115,7 +115,8 @@ fn output_names_that_an_index_cannot_hold_are_rejected_first() {
         assert!((status, out) == (Some(2), "") && why.contains("--shard-size requires"), "{why}");
         assert_eq!(names_in(folder.path(), ""), ["in.zt"], "{name:?}");
     }
-    // Hidden files can be shards. zTensor has no such restriction on the names of shards.
+    // The name of a shard in an index may begin with a dot. The names of shards of zTensor files may also have the
+    // characters that are rejected above.
     succeeded(run(".m.safetensors", &[]));
     succeeded(zten(["check", path(".m.safetensors.index.json").to_str().unwrap()]));
     for name in [".m.zt", "a:b.zt", "a\\b.zt", "a\tb.zt"] {

@@ -200,7 +200,7 @@ fn convert_reads_shards_in() {
     let dense = folder().join("dense.zt");
     let out = written(&["--no-sandbox"], &dense, "w.npz");
     assert_eq!(out, written(&[], &dense, "w.npz"));
-    // The array equals the one that `cat` prints.
+    // The array in the `.npz` file has the elements that `cat` prints for the sharded file.
     let values = to.path().join("values.zt");
     written(&[], &to.path().join("w.npz"), "values.zt");
     let text = succeeded_text(zten(["cat".as_ref(), values.as_os_str(), "w".as_ref()]));
@@ -247,7 +247,7 @@ fn no_link_leads_out_of_the_folder() {
     };
     is_missing();
     fs::remove_file(&sibling).unwrap();
-    // A shard among the folders, or a name that is not a file, is not used either.
+    // A folder with the name of the shard is not used either.
     fs::create_dir(&sibling).unwrap();
     is_missing();
     fs::remove_dir(&sibling).unwrap();
@@ -262,7 +262,7 @@ fn no_link_leads_out_of_the_folder() {
     fs::create_dir(to.path().join("blobs")).unwrap();
     symlink(other_folder.path().join(algorithm), to.path().join("blobs").join(algorithm)).unwrap();
     is_missing();
-    // Without the link, the shard is found.
+    // When a real folder replaces the link, the shard is found.
     fs::remove_file(to.path().join("blobs").join(algorithm)).unwrap();
     fs::rename(other_folder.path().join(algorithm), to.path().join("blobs").join(algorithm))
         .unwrap();

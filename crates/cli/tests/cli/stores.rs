@@ -249,7 +249,7 @@ fn names_of_another_form_are_not_compared() {
     }
     let path = hub.blob(&wrong, &content);
     expect(&[&path], (1, &[(&wrong, "store-digest")]));
-    // A file with the same name in a folder that is not part of a store.
+    // A file with the same wrong name in a folder that is not part of a store is not compared with its name.
     let elsewhere = hub.root.path().join("blobs").join(&wrong);
     put(&elsewhere, &content);
     expect(&[&elsewhere], (0, &[]));
@@ -283,7 +283,8 @@ fn files_that_a_hub_keeps_for_itself_may_be_empty() {
         assert_eq!(rules(output), [("model.safetensors".to_owned(), "policy-store".to_owned())]);
     });
     fs::remove_file(absent.join("model.safetensors")).unwrap();
-    // Other files next to the repositories do not belong to the client.
+    // A file beside the repositories is none of the hub client's own files, so the policy that requires a comparison
+    // rejects it.
     put(&hub.root.path().join("notes.txt"), b"1");
     each_way(&["-r", "--json", &required, hub.root.path().to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("notes.txt".to_owned(), "policy-store".to_owned())]);
@@ -313,7 +314,7 @@ fn unfinished_downloads_are_not_supported() {
     let partial = format!("sha256-{digest}-partial");
     ollama.put(&partial, &content[..500]);
     ollama.put(&format!("{partial}-0"), b"{}");
-    // What an interrupted `ollama create` leaves.
+    // An interrupted `ollama create` leaves a file with such a name.
     ollama.put("sha256-2893749283", &content[..500]);
     names.extend([format!("{partial}-0"), partial, "sha256-2893749283".to_owned()]);
     names.sort();
@@ -371,12 +372,12 @@ fn snapshots_lead_to_blobs() {
     each_way(&["--json", snapshot.to_str().unwrap()], |output| {
         assert_eq!(rules(output), [("b.safetensors".to_owned(), "store-digest".to_owned())]);
     });
-    // A link from outside of the cache.
+    // A link from outside of the cache leads to the damaged blob, which is compared with its own name.
     let elsewhere = hub.root.path().join("elsewhere.safetensors");
     std::os::unix::fs::symlink(&blob, &elsewhere).unwrap();
     expect(&[&elsewhere], (1, &[("elsewhere.safetensors", "store-digest")]));
     fs::remove_file(elsewhere).unwrap();
-    // A link whose blob is missing.
+    // The links to a blob that is missing are reported as one error.
     fs::remove_file(&blob).unwrap();
     each_way(&["-r", "--json", hub.root.path().to_str().unwrap()], |output| {
         let lines = json_lines(&output.stdout);
@@ -477,7 +478,7 @@ fn every_format_is_hashed_as_it_is_read() {
         assert!(found.iter().all(|(_, rule)| rule != "store-digest"), "{found:?}");
         assert!(found.iter().any(|(_, rule)| rule == "blob-alignment"));
     });
-    // One byte is appended to each file.
+    // One byte is appended to each file, so that its digest differs from its name.
     for name in &expected {
         let path = hub.repository.join("blobs").join(name);
         let mut content = fs::read(&path).unwrap();
@@ -579,7 +580,7 @@ fn a_store_of_ollama_is_compared() {
         assert!(found.contains(&format!("1 blob of the model is missing: {name} (")), "{found}");
         fs::write(path, content).unwrap();
     }
-    // The manifest gives a wrong size.
+    // A manifest that gives a wrong size for a blob is reported.
     let mut short = layer(&model);
     short["size"] = json!(model.len() + 1);
     store.manifest("latest", &manifest(&layer(config), &[short, layer(template)]));
@@ -638,7 +639,7 @@ fn a_manifest_of_another_form_is_invalid() {
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &(manifest(&config, &[]) + "\n"));
     expect(&[store.0.path()], (0, &[]));
-    // Ollama writes such manifests for a model without layers, and for a model without a configuration.
+    // For a model without layers, Ollama writes `null`, and for a model without a configuration an empty digest.
     store.manifest("latest", &manifest(&config, &[]).replace("[]", "null"));
     expect(&[store.0.path()], (0, &[]));
     store.manifest("latest", &digest(""));
@@ -674,7 +675,7 @@ fn links_do_not_lead_out_of_a_store() {
     each_way(&[&args[..], &["--follow"]].concat(), |output| {
         assert_eq!((rules(output), output.status.code()), (Vec::new(), Some(0)));
     });
-    // Circular links: of a blob, and of folders.
+    // A blob that is a link to itself, and a folder that is a link to the folder around it, are errors.
     fs::remove_file(&blob).unwrap();
     symlink(&blob, &blob).unwrap();
     symlink(&manifests, manifests.join("circle")).unwrap();

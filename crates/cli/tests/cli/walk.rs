@@ -30,7 +30,7 @@ fn unsupported_files_have_their_own_exit_status() {
         assert_eq!(status(&[UNSUPPORTED, "--limit=manifest=8"]), Some(1), "a limit");
         assert_eq!(status(&[UNSUPPORTED, "--allow-unsupported"]), Some(0));
         assert_eq!(status(&[UNSUPPORTED, INVALID, "--allow-unsupported"]), Some(1));
-        // The file is still reported.
+        // With `--allow-unsupported`, the unsupported file is still reported.
         for form in [&[][..], &["--json"], &["--sarif"]] {
             let args = [&["check", "--allow-unsupported", UNSUPPORTED], form, ways].concat();
             let output = in_corpus(&args);
@@ -57,7 +57,7 @@ fn quiet_prints_findings_only() {
         assert!(complaint.starts_with(INVALID) && complaint.lines().count() == 2, "{complaint}");
         let output = run(&[VALID, INVALID, "--json"]);
         assert_eq!(json_lines(&output.stdout).len(), 1);
-        // A skipped file is not a finding.
+        // A file that the walk skips is no finding, so `-q` prints nothing.
         assert_eq!(succeeded_text(run(&["-r", "accept/1.2.3"])), "");
     }
 }
@@ -241,7 +241,8 @@ mod links {
         {
             symlink(target, snapshot.join(format!("{number}.safetensors"))).unwrap();
         }
-        // This repository is invalid, and links below `blobs` lead to further links.
+        // The folder `other` has the structure of a hub's repository, but not the name of one, so the link in it is not
+        // followed.
         fs::create_dir_all(root.path().join("other/snapshots/1")).unwrap();
         fs::create_dir_all(root.path().join("other/blobs")).unwrap();
         fs::copy(&outside, root.path().join("other/blobs/00bb")).unwrap();

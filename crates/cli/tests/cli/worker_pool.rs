@@ -89,13 +89,13 @@ fn any_number_of_files_at_any_limit_on_descriptors() {
     let wanted = wanted.join("\n");
     let found = succeeded_text(run(&[required, &["-r", "--summary", root]].concat()));
     assert!(found == wanted);
-    // The files are named in a list, and several processes check them.
+    // The result is the same if a list names the files, and several processes check them.
     let list = folder.path().join("list");
     let names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     fs::write(&list, names.join("\n")).unwrap();
     let listed = ["--files-from", text(&list), "--summary", "--jobs=3"];
     assert!(succeeded_text(run(&[required, &listed].concat())) == wanted);
-    // The files are named on the command line.
+    // The result is the same if the command line names the files.
     assert!(succeeded_text(run(&[&["--summary"], &names[..]].concat())) == wanted);
 }
 

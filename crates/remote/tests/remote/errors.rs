@@ -85,7 +85,7 @@ fn more_or_fewer_bytes_than_requested_are_rejected() {
         }),
         RemoteError::More { asked: 1000 }
     );
-    // All requested bytes, and one more.
+    // A response in chunks has all requested bytes, and then a chunk with one more byte.
     rejected!(
         later(|content, request| {
             let mut reply = honest(content, request)
@@ -134,7 +134,7 @@ fn contradicting_headers_are_rejected() {
         });
         read(&open(&server).unwrap(), 100..1100).unwrap();
     }
-    // The HTTP library rejects these responses itself.
+    // The HTTP library may itself reject a response with two lengths. A redirect to two locations is a contradiction.
     rejected!(
         later(|content, request| {
             let mut reply = honest(content, request);
@@ -300,7 +300,7 @@ fn redirects_to_other_schemes_and_private_addresses_are_rejected() {
         RemoteError::Redirect
     );
     rejected!(open(&redirecting(String::new())).unwrap_err(), RemoteError::Redirect);
-    // Targets that a URL parser would change.
+    // Redirects to URLs that a URL parser would change are rejected.
     for to in ["/a\tb", "/a\\b", "\\\\127.0.0.1/", "http://127.0.0.1\t/"] {
         let server = redirecting(to.to_owned());
         rejected!(open(&server).unwrap_err(), RemoteError::Redirect);
@@ -318,11 +318,12 @@ fn allowed_redirects_are_followed() {
     assert_eq!(read(&file, 5..15).unwrap(), content()[5..15]);
     let paths: Vec<_> = server.asked().into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/file.zt", "/there", "/there"]);
-    // Endless redirects.
+    // After five redirects, a further one is an error.
     let server = Server::start(|_, _| Reply::redirect("/file.zt"));
     rejected!(open(&server).unwrap_err(), RemoteError::Redirect);
     assert_eq!(server.asked().len(), 6);
-    // A redirect to a private address, which the options allow. When its target denies access, the first URL is asked again.
+    // A redirect to a private address is followed, because the options allow it. When the target of the redirect denies
+    // access, the first URL is asked again.
     let other = Server::start(|number, request| match number {
         1 => Reply::status(403),
         _ => honest(&content(), request),

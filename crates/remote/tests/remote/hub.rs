@@ -59,7 +59,7 @@ fn later_requests_name_the_commit_of_the_first_answer() {
     let beside = PINNED.replace("file.zt", "b%20c.safetensors");
     assert_eq!(paths(&hub), [MAIN, PINNED, &beside]);
     assert!(hub.asked().iter().all(|request| !request.headers.contains_key("authorization")));
-    // The kinds of repositories, and revisions with a slash.
+    // Names of models, datasets and spaces, and revisions with and without a slash, lead to these paths.
     for (name, path) in [
         ("hf://models/o/m@v1/b.zt", "/o/m/resolve/v1/b.zt"),
         ("hf://datasets/o/m/b.zt", "/datasets/o/m/resolve/main/b.zt"),
@@ -101,13 +101,13 @@ fn answers_of_another_commit_are_rejected() {
             }
         }
     }
-    // A redirect within the hub to a file of another commit.
+    // A redirect within the hub leads to a file of another commit, which is an error.
     let hub = Server::start(|_, request| match &*request.path {
         "/cache" => direct(request).with("X-Repo-Commit", OTHER),
         _ => linked("/cache"),
     });
     rejected!(open(&hub).unwrap_err(), RemoteError::OtherCommit);
-    // The commit in the name.
+    // The answer is of another commit than the one in the name of the file, which is an error.
     let name = format!("hf://o/m@{OTHER}/a/file.zt");
     let hub = Server::start(|_, request| direct(request));
     rejected!(open_as(&name, &options(&hub, None)).unwrap_err(), RemoteError::OtherCommit);
@@ -154,7 +154,8 @@ fn tokens(server: &Server) -> Vec<Option<String>> {
 
 #[test]
 fn the_token_is_sent_to_the_hub_alone() {
-    // The hub, another server, and the hub by another name. Each chain of redirects is followed for two requests.
+    // The hub answers directly, or redirects to itself, to another server, or to itself by another host name. Each
+    // redirect is followed for two requests.
     let other = Server::of(content());
     let to = other.url();
     let hub = Server::start(move |_, request| {
@@ -181,7 +182,7 @@ fn the_token_is_sent_to_the_hub_alone() {
     assert_eq!(read_two("away.zt"), [with()]);
     assert_eq!(read_two("alias.zt"), [with(), without(), without()]);
     assert_eq!(tokens(&other), [without(), without()]);
-    // A plain https name of the same server: the token is for `hf://` names only.
+    // The same server under a plain URL does not get the token, which is for `hf://` names only.
     let before = hub.asked().len();
     open_as(&hub.url(), &options).unwrap();
     assert_eq!(tokens(&hub).split_off(before), [without()]);
@@ -260,7 +261,7 @@ fn an_expired_signature_is_renewed_once() {
         }
         assert_eq!(paths(&hub), [MAIN, PINNED]);
         assert_eq!(paths(&storage), ["/1", "/1", "/2", "/2"]);
-        // The version is one of the storage server.
+        // The header `If-Match` has a version that the storage server gave, so it is sent to the storage server only.
         let has_version = |server: &Server| {
             let asked = server.asked();
             asked.iter().map(|request| request.headers.contains_key("if-match")).collect::<Vec<_>>()
@@ -345,7 +346,8 @@ fn errors_of_the_hub_say_what_to_do() {
         }),
         RemoteError::Contradiction("X-Error-Code")
     );
-    // A sibling file that the repository does not have, and one in a repository that is gated meanwhile.
+    // The repository does not have the sibling file, which then counts as missing. When the repository has become gated,
+    // the same question is an error.
     let hub = Server::start(|number, request| match number {
         0 => direct(request),
         1 => Reply::status(404).with("X-Error-Code", "EntryNotFound"),
@@ -358,7 +360,7 @@ fn errors_of_the_hub_say_what_to_do() {
 
 #[test]
 fn the_declared_length_of_a_redirect_is_not_trusted() {
-    // A storage server that does not answer requests for the last bytes.
+    // The storage server does not answer requests for the last bytes, so the length that the hub declares is needed.
     let storage = Server::start(|_, request| match &*request.headers["range"] {
         range if range.starts_with("bytes=-") => Reply::status(501),
         _ => honest(&content(), request),

@@ -66,7 +66,7 @@ fn a_plan_is_fetched_once_and_no_more() {
     let content: Vec<u8> = (0..50_u32 << 20).map(|n| (n >> 12) as u8).collect();
     let whole = content.clone();
     let server = Server::start(move |number, request| match number {
-        // The connection of one block is cut, and the rest is requested.
+        // The connection is cut within one block, so one more request asks for the rest of the block.
         7 => Reply { cut: Some(1 << 20), ..honest(&content, request) },
         _ => honest(&content, request),
     });
@@ -83,7 +83,8 @@ fn a_plan_is_fetched_once_and_no_more() {
         assert_eq!(buffer[..length], whole[at as usize..at as usize + length]);
         at += length as u64;
     }
-    // The tail of the file, the blocks of 4 MiB, and the rest of the block that was cut.
+    // There is one request for the tail of the file, one for each of ten blocks of 4 MiB, and one for the rest of the
+    // block that was cut.
     assert_eq!(server.asked().len(), 1 + 10 + 1);
     assert_eq!(server.sent(), TAIL + (end - start));
 }

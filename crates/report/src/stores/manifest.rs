@@ -50,7 +50,7 @@ impl Manifest {
     pub fn parse(text: &[u8]) -> Result<Self, Box<Finding>> {
         let bad = |sentence: String| Box::new(finding(&MANIFEST_FORM, sentence));
         let fields: Fields = serde_json::from_slice(text).map_err(|error| {
-            // The text of the error may quote the file at any length.
+            // The text of the parser's error may quote the file at any length, so it is not part of the message.
             let what = if error.is_data() { "blobs with digests and sizes" } else { "JSON" };
             let (line, column) = (error.line(), error.column());
             bad(format!(
@@ -151,7 +151,8 @@ mod tests {
         assert_eq!(parsed.summary(), "a manifest of Ollama, which lists 2 blobs");
         assert!(Manifest::parse(br#"{"layers":[]}"#).unwrap().0.is_empty());
         assert!(Manifest::parse(br#"{"layers":[],"config":null}"#).unwrap().0.is_empty());
-        // What Ollama writes for a model without layers, and for one without a configuration.
+        // For a model without layers, Ollama writes `null`, and for a model without a configuration an empty digest. Both
+        // are valid.
         let null = manifest(&layer(ONE, 3), &[]).replace("[]", "null");
         assert_eq!(Manifest::parse(null.as_bytes()).unwrap().0, [([0x11; 32], 3)]);
         let absent = manifest(r#"{"mediaType":"","digest":"","size":0}"#, &[layer(TWO, 4)]);

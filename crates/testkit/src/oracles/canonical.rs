@@ -118,7 +118,8 @@ fn same_components(object: &Tensor<'_>, other: &Tensor<'_>) {
         let (here, there) = (component.read(), there.read());
         let (here, there) = (here.expect("found to be valid"), there.expect("found to be valid"));
         let (storage, written) = (here.view().storage_type(), there.view().storage_type());
-        // Indices are widened, and bools of 0.1 are normalized, so the types may differ.
+        // The canonical form widens indices, so their types may differ, and normalizes bools of 0.1, so their bytes may
+        // differ.
         if storage != written {
             assert!(matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo));
             assert_eq!(here.view().len(), there.view().len());

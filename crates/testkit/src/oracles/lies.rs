@@ -168,7 +168,8 @@ fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
         });
         if validated.is_ok() {
             for (component, read) in object.components().zip(&read) {
-                // An object whose digest cannot be verified must not be reported as valid.
+                // An object whose digest cannot be verified must not be reported as valid, so each component with a
+                // digest was verified by it.
                 let digest = component.digest().map(|_| Verified::Digest);
                 validate(&component, read, digest.unwrap_or(Verified::NoDigest));
             }

@@ -187,7 +187,7 @@ fn a_job_that_is_too_long_is_not_temporary() {
 
 fn workers_are_confined() {
     let pool = one().start().unwrap();
-    // EACCES of the filter.
+    // The function answers with the error number of opening a file: EACCES (13), which the filter returns.
     assert_eq!(pool.run(behave("open")).unwrap(), b"13");
     assert_eq!(pool.run(behave("environment")).unwrap(), b"0");
 }
@@ -283,7 +283,8 @@ fn a_killed_worker_is_reported() {
     let pool = one().start().unwrap();
     let ticket = pool.submit(behave("wait")).unwrap();
     is_running(&pool);
-    // The worker is running, but may not have received its job yet: then another one would do it.
+    // The worker is running, but may not have received its job yet. If it were killed before, another worker would do the
+    // job, so the test waits.
     thread::sleep(Duration::from_millis(300));
     children().into_iter().for_each(kill);
     let error = ticket.wait().unwrap_err();

@@ -245,7 +245,8 @@ mod tests {
         let (long, plain) = (0x1234, 0x2bcd);
         // Missing bits repeat the first held ones, so the test needs bits that are not all alike.
         for far in [0, 0x1_5555, 0x2_aaaa, 0x3_ffff] {
-            // In the order in which they are read. The states of rare codes lead to any state.
+            // The fields of the stream, in the order in which they are read. The states of the rare codes 34, 18 and 52
+            // lead to any state.
             let bits = [
                 [literals(34), offsets(18), lengths(52)].concat(),
                 format!("{far:018b}{long:016b}{plain:015b}"),

@@ -164,7 +164,7 @@ fn errors_have_the_offset_of_the_flaw() {
     assert_eq!(flaw(&one, bounds(3000, 9999, Some(2999))).0, Flaw::Declared);
     let dictionary = [&MAGIC[..], &[1, 0, 7, 1, 0, 0]].concat();
     assert_eq!(flaw(&dictionary, WIDE), (Flaw::Dictionary, 0, 7));
-    // An empty raw block, and the checksum of other content.
+    // The frame has an empty raw block, and a checksum that is not that of an empty content.
     let checksum = [&MAGIC[..], &[4, 0, 1, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(flaw(&checksum, WIDE), (Flaw::Checksum, 0, 0));
 }

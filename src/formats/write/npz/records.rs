@@ -121,7 +121,7 @@ fn small(number: u64, large: &mut Vec<u64>) -> u32 {
     }
 }
 
-/// Converts `length` to 16 bits. The caller has checked that the length fits.
+/// Converts `length` to 16 bits. The caller has checked that the length fits; a length that does not fit would become 65,535.
 fn short(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }

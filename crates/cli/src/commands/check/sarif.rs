@@ -178,7 +178,7 @@ fn uri(path: &Path) -> String {
     }
     let mut slash = false;
     for component in path.components() {
-        // The first component of an absolute path is the root.
+        // The root of an absolute path is a component of its own.
         if slash || matches!(component, Component::RootDir) {
             uri.push('/');
         }

@@ -95,8 +95,8 @@ fn of_other_kind(
 ) -> Option<(&'static str, &'static str, Option<Finding>)> {
     match kind {
         Recognized::Other(kind) => Some((kind.name(), kind.description(), None)),
-        // Python packages have empty files, but an empty file that is named like weights is an error, unless a hub's cache
-        // says with it that the hub has no such file.
+        // Python packages have empty files, but an empty file that is named like weights is an error. In some folders of
+        // a hub's cache, such a file only says that the hub has no file of this name.
         Recognized::Empty
             if role == Role::Record || !path.file_name().is_some_and(is_of_weights) =>
         {

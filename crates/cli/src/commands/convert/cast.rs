@@ -68,7 +68,8 @@ impl Float {
         if value.is_infinite() {
             return sign | infinity;
         }
-        // The exponent in the bias of the result. For subnormal results, the exponent 1 and the distance below it.
+        // `biased` is the exponent with the bias of the result. A subnormal result has the exponent 1, and `below` is the
+        // distance below 1.
         let offset = 1023 - mask(exponent - 1);
         let (biased, below) = match own.checked_sub(offset) {
             Some(biased @ 1..) => (biased, 0),

@@ -91,7 +91,8 @@ fn memory_follows_the_manifest_that_is_written() {
             (safetensors::file(&header, &vec![0; names.len()]), header.len())
         })
         .into();
-    // The shortest headers for the longest manifests: numbers, and blocks with their attributes.
+    // These headers are short compared with the manifests that are made of them: tensors of one number, and tensors of
+    // blocks, whose attributes are written.
     for (shape, kind, data) in [(&[][..], 27, 8), (&[0], 16, 0)] {
         let infos: Vec<_> =
             (0..count).map(|at| gguf::info(&format!("{at:x}"), shape, kind, at * data)).collect();
@@ -110,8 +111,9 @@ fn memory_follows_the_manifest_that_is_written() {
             );
             let fixed = 4 << 20;
             assert!(most <= EACH * header + WRITTEN * manifest + fixed, "{options:?}: {most}");
-            // Less than one byte is kept for each byte of the header.
+            // In addition to the memory for the manifest, at most one byte is kept for each byte of the header.
             assert!(most <= header + WRITTEN * manifest + fixed, "{options:?}: {most}");
+
             assert!(most <= CONFINED * header + fixed, "{options:?}: {most}");
         }
     }

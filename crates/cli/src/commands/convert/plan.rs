@@ -52,7 +52,7 @@ fn target(args: &Convert) -> Result<WrittenFormat, &'static str> {
             Err("--format names another format than the suffix of OUT")
         }
         (Some(format), _) | (None, Some(format)) => Ok(format),
-        // Only .zt files have generations.
+        // `--to` names a generation, and only `.zt` files have generations.
         (None, None) if args.is_to_stdout() && args.to.is_some() => Ok(WrittenFormat::ZTensor),
         (None, None) if args.is_to_stdout() => {
             Err("standard output has no suffix: choose a format with --format")

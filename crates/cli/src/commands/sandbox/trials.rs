@@ -54,7 +54,7 @@ fn trial(app: &mut App, name: &str, mode: Confinement) -> io::Result<()> {
         SOMETHING => return write!(app.out, "allowed"),
         _ => {}
     }
-    // Opened before confinement, as the files of a command are.
+    // The file is opened before this process is confined, as the files of a command are.
     let kept = File::options().read(true).append(true).open(KEPT)?;
     let report = mode.confines().then(|| confine(&BUDGET, threads::none));
     if let Some(report) = &report

@@ -60,7 +60,7 @@ fn same_maps(test: &str, one: &[u8], other: &[u8]) -> bool {
 #[test]
 fn spelling_is_no_difference() {
     for (one, other) in [
-        // These pairs differ in the encoding of integers.
+        // The items of each pair are equal, and differ only in the encoding of an integer or of the number of a tag.
         (&b"\x01"[..], &b"\x1b\0\0\0\0\0\0\0\x01"[..]),
         (b"\x20", b"\x39\0\0"),
         (b"\xc1\x00", b"\xd8\x01\x00"),
@@ -69,10 +69,11 @@ fn spelling_is_no_difference() {
         (b"\x42ab", b"\x5f\x41a\x40\x41b\xff"),
         (b"\x82\x01\x02", b"\x9f\x01\x02\xff"),
         (b"\xa1\x01\x02", b"\xbf\x01\x02\xff"),
-        // These pairs differ in the width of floats.
+        // The floats of each pair are equal, and differ only in their width.
         (b"\xf9\x3c\x00", b"\xfb\x3f\xf0\0\0\0\0\0\0"),
         (b"\xf9\x7c\x00", b"\xfa\x7f\x80\0\0"),
-        // These NaNs differ only in width; one is quiet, the other signaling.
+        // The two NaNs of each pair differ only in width. Those of the first pair are quiet, those of the others are
+        // signaling.
         (b"\xf9\x7e\x00", b"\xfb\x7f\xf8\0\0\0\0\0\0"),
         (b"\xf9\xfc\x01", b"\xfa\xff\x80\x20\x00"),
         (b"\xfa\x7f\x80\0\x01", b"\xfb\x7f\xf0\0\0\x20\0\0\0"),

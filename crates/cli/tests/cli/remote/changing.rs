@@ -91,7 +91,8 @@ fn printed_bytes_are_the_verified_bytes() {
         let lies: [fn(usize) -> bool; 3] = [|number| number > 0, |number| number == 0, |_| true];
         for (lies, is_always_found) in lies.into_iter().zip([false, true, true]) {
             for (number, no_sandbox) in (0..commands("").len()).zip([false, true].iter().cycle()) {
-                // The server changes the byte from the first request of each command on.
+                // The server changes the byte in the answers that `lies` selects: all but the first, only the first, or
+                // all.
                 let server = serve(&root, &shard, lies);
                 let mut command = commands(&server.at("m.zt")).into_iter().nth(number).unwrap();
                 if *no_sandbox {
@@ -99,7 +100,7 @@ fn printed_bytes_are_the_verified_bytes() {
                 }
                 let output = zten(command.iter().map(String::as_str).collect::<Vec<_>>());
                 let (status, text, complaint) = ended(&output);
-                // The byte is not part of the slice, so the change may remain undetected.
+                // The changed byte is not part of the slice, so the change may remain undetected.
                 if command.iter().any(|word| word == "--slice") && !is_always_found {
                     continue;
                 }

@@ -65,6 +65,6 @@ fn many_files_may_be_named_and_confined() {
     let (status, text, complaint) = ended(&output);
     assert_eq!((status, complaint), (Some(0), ""), "{text}");
     assert_eq!(text.matches(": valid (2, 1 tensor").count(), 20, "{text}");
-    // Each file and its shard are requested once.
+    // For each of the 20 names, the file and its shard are requested once.
     assert_eq!(server.asked().len(), 40);
 }

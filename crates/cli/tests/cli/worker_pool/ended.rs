@@ -94,7 +94,7 @@ fn a_signal_leaves_no_process() {
     let mut out = String::new();
     child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(15));
-    // No line is truncated.
+    // The last line of the output is complete.
     assert!(out.is_empty() || out.ends_with('\n'), "{out}");
     until(|| workers.iter().all(|id| is_gone(*id)).then_some(()));
 }

@@ -212,8 +212,8 @@ fn component(
         }
         if content.len() <= 255 && u.ratio(1, 4)? {
             (encoding, decoded_length) = (Encoding::Deflate, Some(content.len() as u64));
-            // A deflate stream of a single stored block, which begins with its size and the complement of its size:
-            // RFC 1951 §3.2.4.
+            // A deflate stream of a single stored block: a header of one byte, the size of the block, the complement of
+            // the size, and the bytes (RFC 1951 §3.2.4).
             let length = u16::try_from(prefixed.len()).expect("a short block");
             let sizes = [length, !length].map(u16::to_le_bytes).concat();
             content = [&[1], &*sizes, &prefixed].concat();

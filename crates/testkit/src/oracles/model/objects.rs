@@ -133,7 +133,7 @@ fn known(u: &mut Unstructured<'_>, kind: u8) -> Result<Body> {
             let body = match u.int_in_range(0..=15)? {
                 // A shape with a huge dimension and no elements.
                 0 => objects::array(u, vec![1 << 40, 0, 1 << 40], of)?,
-                // Content that takes more than one zstd block.
+                // Content of hundreds or thousands of elements, many more than the other arrays have.
                 1 => {
                     let shape = vec![u.int_in_range(200..=5000)?];
                     objects::array(u, shape, of)?

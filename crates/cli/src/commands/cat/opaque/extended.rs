@@ -121,7 +121,8 @@ fn shortest(significand: u64, power: i32, is_least: bool) -> (String, i32) {
 
 /// Returns the exponent of the largest power of ten that is at most two to the power of `bits`.
 fn floor_log10(bits: i32) -> i32 {
-    // The logarithm of 2 in 2^-32. It is exact enough for 20,000 bits, and `shortest` corrects a result that is one too small.
+    // The decimal logarithm of 2, in units of 2^-32. It is exact enough for 20,000 bits, and `shortest` corrects a result
+    // that is one too small.
     const LOG: i64 = 1_292_913_986;
     i32::try_from((i64::from(bits).saturating_mul(LOG)) >> 32).unwrap_or_default()
 }
@@ -228,7 +229,8 @@ mod tests {
             (0xbfff, LEADING, "-1.0"),
             (0x4000, 0xc000_0000_0000_0000, "3.0"),
             (0x3ffe, 0xc000_0000_0000_0000, "0.75"),
-            // 0.1 in extended precision, and in double precision.
+            // The number 0.1 in extended precision, and 0.1 in double precision, which is less exact, as an extended
+            // number.
             (0x3ffb, 0xcccc_cccc_cccc_cccd, "0.1"),
             (0x3ffb, 0xcccc_cccc_cccc_d000, "0.10000000000000000555"),
             // Pi.
@@ -236,7 +238,7 @@ mod tests {
             (0x4022, 0x9c40_0000_0000_0000, "41943040000.0"),
             (0x403f, LEADING, "1.8446744073709551616e19"),
             (0x4030, LEADING, "562949953421312.0"),
-            // The largest, the smallest normal and the smallest number.
+            // The largest number, the smallest normal number, and the smallest number above 0.
             (0x7ffe, u64::MAX, "1.189731495357231765e4932"),
             (1, LEADING, "3.3621031431120935063e-4932"),
             (0, 1, "4e-4951"),

@@ -218,7 +218,7 @@ impl Text<'_> {
         self.skip_blanks();
         let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
         let (digits, rest) = self.0.split_at_checked(end)?;
-        // Python 2 wrote the suffix `L`.
+        // Python 2 wrote integers with the suffix `L`.
         self.0 = rest.strip_prefix('L').unwrap_or(rest);
         digits.parse().ok()
     }

@@ -81,7 +81,8 @@ impl Scalar {
             ("c20", false) => return Some(Self::ExtendedPair(10)),
             ("c24", false) => return Some(Self::ExtendedPair(12)),
             ("c32", false) => return Some(Self::ExtendedPair(16)),
-            // x86 is little-endian, so another machine wrote these long doubles.
+            // Only the long doubles of x86 are known, and x86 is little-endian. So big-endian long doubles, which another
+            // machine wrote, are printed as bytes.
             ("f10" | "f12" | "f16" | "c20" | "c24" | "c32", true) => {
                 return name.get(1..)?.parse().ok().map(Self::Void);
             }
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(printed("<U6", &little), wanted);
         assert_eq!(printed(">U6", &big), wanted);
         assert_eq!(printed("<U0", &[]), ["\"\"", "\"\""]);
-        // A surrogate, and a number beyond Unicode.
+        // A surrogate is no character, so the element is printed as bytes. So is a number beyond Unicode.
         assert_eq!(printed("<U1", &[0, 0xd8, 0, 0]), ["0x00d80000", r#"{"$bytes":"00d80000"}"#]);
         assert_eq!(printed("<U1", &[0; 4]), ["\"\"", "\"\""]);
     }

@@ -71,7 +71,7 @@ mod system {
         pub(in super::super) fn folder(&self, name: &OsStr, follow: bool) -> io::Result<Self> {
             let opened = open(&*self.0, name, FOLDER | link_flag(follow));
             opened.map(|folder| Self(Arc::new(folder))).map_err(|error| match error {
-                // The listing said that the entry is a folder.
+                // The listing said that the entry is a folder, so another process has replaced the entry since then.
                 Errno::LOOP | Errno::MLINK | Errno::NOTDIR => changed(),
                 other => other.into(),
             })

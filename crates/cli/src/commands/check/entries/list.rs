@@ -155,10 +155,11 @@ mod tests {
         assert_eq!(names(b"a\nb\0c\0", 0), paths(&["a\nb", "c"]));
         assert_eq!(names(b"", 0), paths(&[]));
         assert_eq!(names(b"\n\n", b'\n'), paths(&[]));
-        // Windows ends lines with CR LF.
+        // Windows ends lines with CR LF, so a CR before the end of a line does not belong to the name. With `--null`, it
+        // does.
         assert_eq!(names(b"a\r\n\r\nb\rc\r\nd\r", b'\n'), paths(&["a", "b\rc", "d"]));
         assert_eq!(names(b"a\r\0b", 0), paths(&["a\r", "b"]));
-        // The list arrives in several reads.
+        // The list is longer than one read, so names are put together from several reads.
         let long = ["x".repeat(LONGEST - 1), "y".repeat(LONGEST - 1), "z".to_owned()];
         assert_eq!(names(long.join("\n").as_bytes(), b'\n'), long.map(PathBuf::from));
     }

@@ -392,7 +392,7 @@ fn objects_that_the_format_cannot_hold_are_named() {
             "npz",
             if name == "x.npy" { "its name " } else { "invalid name " },
         );
-        // The same object can be exported to safetensors.
+        // An object of this name can be exported to safetensors.
         folder.export_objects(&one(name), None, "safetensors").unwrap();
         fs::remove_file(folder.path("out.safetensors")).unwrap();
     }
