@@ -1,4 +1,7 @@
-/** Shows one tensor: its description in the manifest, and views of its data on request. */
+/**
+ * Shows one tensor: its description in the manifest, and views of its data. A view for which more than `AT_ONCE` bytes must be read
+ * is made only on request.
+ */
 import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, prose, spelled } from './dom.ts'
 import { element, grouped, hex, objectState, shape, share, short, size } from './format.ts'
