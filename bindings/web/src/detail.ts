@@ -90,8 +90,8 @@ export class Detail {
     const computed = QUANTIZED.includes(layout) || blocks
     const packed = data.dtype === 'f4_e2m1'
     if (!dense && !sparse && !computed) return
-    // Elements of uncompressed dense tensors, GGUF blocks and rows of groups have known offsets, so only the bytes of the shown
-    // elements are read. The values of all other tensors require reading the components from the beginning.
+    // Elements of uncompressed dense tensors (except `f4_e2m1`), GGUF blocks and rows of groups have known offsets, so only the
+    // bytes of the shown elements are read. The values of all other tensors require reading the components from the beginning.
     const sought = data.encoding === 'raw' && (dense && !packed || blocks)
     const bytes = sought ? 0 : weight(components)
     const note = make('div')
