@@ -201,7 +201,7 @@ export const several = async ({ open, check, ZtenError }) => {
       const bytes = readFileSync(corpus + file)
       const report = await check(bytes, { tolerate: options.slice(9) })
       assert.deepEqual([report.verdict, report.rule], [verdict, rule], file)
-      // Without the tolerance, the file is rejected, by the tolerated rule or by another one.
+      // Without the tolerance, the file is not valid, because of the tolerated rule or another one.
       assert.notEqual((await check(bytes)).verdict, 'valid', file)
     }
     assert.ok(new Set(tolerated.map(({ options }) => options)).size >= 2 && tolerated.length > 5, `${tolerated.length}`)

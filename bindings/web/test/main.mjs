@@ -229,7 +229,7 @@ await test('8 GB open with less than 1 MiB; work can be stopped', async () => {
   assert.ok(shown.read > 0 && shown.read < 1 << 20, `${shown.read} bytes were read`)
   assert.match(await page.textContent('#read'), /The file has 8,000,000,\d{3} bytes/)
   await choose(page, 0)
-  // The first values are read without a click.
+  // The values of the first elements are read without a click.
   await page.waitForSelector('.elements td')
   const before = (await verdict(page)).read
   assert.ok(before < 1 << 20, `${before} bytes were read`)
@@ -527,7 +527,7 @@ await test('values of a slice are those of the command', async () => {
   await choose(page, 0)
   await page.waitForSelector('.elements td')
   assert.equal((await shown()).length, 1)
-  // Of a large array, only the shown elements are read.
+  // If only some elements of a large tensor are shown, only these are read.
   await open(page, language())
   await choose(page, 0)
   await page.waitForSelector('.elements td')

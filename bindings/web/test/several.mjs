@@ -81,7 +81,7 @@ await test('tensors in sibling files are drawn, shown, summed up and saved', asy
     const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Save .npy')])
     assert.deepEqual(readFileSync(await download.path()), run('cat', '--npy', two[0], name), name)
   }
-  // A fault in a sibling file is shown with its bytes.
+  // For an error in a sibling file, the page shows the bytes of this file around the error.
   const bad = `${corpus}v2/shards/index-range--v2-behind-a-shard.zt`
   await open(page, [bad, ...beside(bad)])
   const shown = await verdict(page)

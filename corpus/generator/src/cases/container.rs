@@ -39,7 +39,7 @@ fn lengths(t: &mut Table) {
     t.reject("file-size", "v12-23-bytes", short, "v12-smallest");
     t.reject("file-size", "v01-header-only", v0(vec![]).keep(8), "v01-empty");
     t.reject("file-size", "v01-15-bytes", v0(vec![]).keep(15), "v01-empty");
-    // The file has a header and a footer, and a manifest of 0 bytes between them.
+    // The size of the manifest is 0. In the first two files, the header and the footer have no manifest between them.
     t.reject("cbor-truncated", "v12-manifest-of-0", File::v1(marked(raw(b""))), "v12-smallest");
     t.reject("cbor-truncated", "v01-manifest-of-0", File::v0(marked(raw(b""))), "v01-empty");
     let unused = dense("1.2.0").size(0).at_size_field();
