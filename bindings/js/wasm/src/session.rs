@@ -111,8 +111,8 @@ impl Progress {
                     for name in names {
                         match Sibling::new(&name).filter(|_| HAS_SIBLINGS) {
                             Some(sibling) => self.siblings.ask([Want::Sibling(sibling)]),
-                            // The name cannot be that of a sibling file, or this module is built without support for sibling files. In both cases,
-                            // the file counts as missing.
+                            // The name cannot be that of a sibling file, or this module is built without support for sibling
+                            // files. In both cases, the file counts as missing.
                             None => self.opening.opened(name, None),
                         }
                     }
