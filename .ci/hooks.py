@@ -11,8 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The file, its source in `corpus`, and what is found of it without a policy and with each example: `-` nothing, a rule
-# by which it is rejected, `?` a rule by which it is not supported, `~` a rule that is tolerated; `=` as without a policy.
+# `FILES` has for each file its source in `corpus`, and what is found without a policy and with each of these policies.
+# `-` means nothing, and `=` the same as without a policy. The rule by which a file is rejected has no sign before it. A
+# rule by which a file is not supported has a `?`, and a rule that is tolerated has a `~`.
 POLICIES = (None, "registry", "lab-ci", "air-gapped")
 F, D = "policy-format", "policy-digest"
 FILES = {
@@ -44,8 +45,8 @@ FILES = {
     "graph.onnx": ("other/named/reject/format-onnx--graph.onnx", "?format-onnx", F, "~format-onnx", F),
     "weights.h5": ("other/named/reject/format-hdf5--weights.h5", "?format-hdf5", F, "~format-hdf5", F),
 }
-# For each file that refers to other files, these files. If they are left out of a run, the file that refers to them is left out
-# too.
+# Maps each file that refers to other files to these files. If one of them is left out of a run, the file that refers to
+# it is left out too.
 PARTS = {"dense.zt": ["dense-s.zt"], "two.safetensors.index.json": ["a.safetensors", "b.safetensors"]}
 LEVELS = {"?": "warning", "~": "note"}
 

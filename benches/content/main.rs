@@ -57,7 +57,7 @@ fn main() {
     let rounds =
         if std::env::args().any(|argument| argument == "--quick") { QUICK } else { ROUNDS };
     let mut random = fastrand::Rng::with_seed(1);
-    // Weights with only a few hundred different values, which can be compressed.
+    // The weights have only a few hundred different values, so that they can be compressed.
     let floats = (0..BYTES / 4).map(|_| f32::from(random.u16(..300)) / 300.0);
     let data: Vec<u8> = floats.flat_map(f32::to_le_bytes).collect();
 

@@ -9,7 +9,8 @@ if (!wasmPath) throw new Error('usage: bundle.mjs WASM.gz')
 const pages = [
   {
     name: 'index.html', limit: 733_000, script: 'src/main.ts', worker: 'src/offline-worker.ts',
-    // The browser then blocks every connection of the page, so the files that a user opens cannot leave it.
+    // With this policy, the browser blocks every connection of the page, so the files that a user opens cannot leave the
+    // page.
     connect: "'none'",
     promise: 'The file stays on this machine: this page cannot connect to anything.',
     address: '',
@@ -61,9 +62,9 @@ const report = (what, size, limit) => {
 }
 
 const wasm = readFileSync(wasmPath)
-// What takes most of this limit, compressed: code and tables for the values of quantized and sparse tensors 33 KB, the
-// conventions by which quantized tensors are stored as several tensors 33 KB, and sibling files 10 KB. Encoded in base 85, the
-// module is a quarter larger.
+// The limit of the compressed module. Most of it is for these: code and tables for the values of quantized and sparse
+// tensors 33 KB, the conventions by which quantized tensors are stored as several tensors 33 KB, and sibling files 10 KB.
+// Encoded in base 85, the module is a quarter larger.
 report('wasm, gzipped', wasm.length, 519 * 1024)
 const style = await bundle('src/style.css', {})
 mkdirSync('dist', { recursive: true })

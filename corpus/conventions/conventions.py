@@ -119,7 +119,7 @@ def gptq():
             if index is not None:
                 order = index
                 names[f"{NAME}.g_idx"] = index.astype("<i4")
-            # The stored zero point is one less than the zero point.
+            # A GPTQ file stores each zero point minus one.
             zero = zeros.astype(np.float32)[order] + 1
             names = {name: np.ascontiguousarray(tensor) for name, tensor in names.items()}
             write(f"gptq-{bits}{case}", names, scales.astype(np.float32)[order] * (codes - zero))
@@ -165,7 +165,7 @@ def packed():
                 names[f"{NAME}.weight_g_idx"] = order.to(torch.int32)
             difference = codes.to(torch.float32) - zero.to(torch.float32)[:, order]
             write(f"packed-{bits}{case}", names, difference * scale[:, order])
-    # Older releases packed only whole codes in a word.
+    # Older releases of compressed-tensors packed only whole codes in a word, and left the rest of its bits unused.
     for bits in (3, 5, 6):
         in_word = 32 // bits
         codes = RANDOM.integers(0, 1 << bits, (3, 64), np.uint32)

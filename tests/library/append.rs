@@ -232,7 +232,8 @@ fn limits_are_checked_when_an_object_is_declared() {
         writer.add_object(&object, &[("data", &[7; 700])])?;
         writer.finish()
     };
-    // The map of a component has six keys: the three required keys, a digest, an encoding and a length.
+    // The map of a component has six keys: the three required keys, a digest, an encoding and a decoded
+    // length.
     let cases = [
         ("window", 700),
         ("decoded", 700),

@@ -108,7 +108,7 @@ fn lies_are_found_or_harmless_for_the_corpus() {
             let truth = oracles::lies(&bytes, Plan::Once(Lie::Error, usize::MAX, lends));
             add(&mut sum, truth);
             for lie in Lie::ALL {
-                // The source lies at its first reads and at its last ones.
+                // The source lies once: at one of its first three reads, or at the last one.
                 let times = truth.times;
                 for time in (0..times).filter(|time| *time < 3 || time + 2 > times) {
                     add(&mut sum, oracles::lies(&bytes, Plan::Once(lie, time, lends)));

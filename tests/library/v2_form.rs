@@ -8,7 +8,8 @@ use twox_hash::XxHash3_64;
 use zten::Archive;
 use zten_testkit::accepted_v2;
 
-/// A CBOR item without the items inside it: the position of its head, and its content if it is a string.
+/// A CBOR item without the items inside it: its offset, the length of its head, and the length of its content, which is 0 unless
+/// it is a string.
 #[derive(Clone)]
 struct Token {
     start: usize,

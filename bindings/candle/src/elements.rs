@@ -76,7 +76,7 @@ fn read<T: Element + Default>(tensor: &zten::Tensor<'_>) -> Result<Vec<T>> {
         // in storage order before they are copied row by row.
         return tensor.to_vec().map_err(Error::wrap);
     }
-    // The component is uncompressed, so the file has these bytes, and cannot make this allocate more than its own size.
+    // The component is uncompressed, so its bytes are in the file, and the allocation is at most as large as the file.
     let count = length(data.extent().length())?.checked_div(size_of::<T>()).unwrap_or(0);
     let mut elements = Vec::new();
     elements.try_reserve_exact(count).map_err(Error::wrap)?;

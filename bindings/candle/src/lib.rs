@@ -150,7 +150,8 @@ impl Weights {
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, tensor) = self.find(name)?;
         let read = || {
-            // Only the error is needed: it says that blocks of GGUF do not have the size of their type.
+            // Only the error of this call is needed: it says that the attributes give a block of GGUF another size than
+            // its type has.
             Blocks::of(&tensor)?;
             if tensor.is_quantized() {
                 quantized::dequantize(&tensor, device, file.archive.limits().decoded())

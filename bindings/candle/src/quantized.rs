@@ -39,8 +39,8 @@ impl<'a> Blocks<'a> {
         let Some((block, data)) = Block::of_layout(tensor).zip(tensor.component("data")) else {
             return Ok(None);
         };
-        // In generation 2, attributes declare the size of a block. It has to be that of the type, because candle computes with
-        // that size.
+        // In generation 2, attributes declare the size of a block. It has to be the size of the block's type, with which
+        // candle computes.
         if let Ok(own) = tensor.gguf_blocks()
             && (own.elements_per_block, own.block_bytes) != (block.elements, block.bytes)
         {
@@ -75,7 +75,7 @@ impl<'a> Blocks<'a> {
             return Err(Error::msg(sentence));
         };
         let shape = elements::dims(self.shape)?;
-        // Decoded bytes are aligned to 64 bytes, which is more than blocks need.
+        // The buffer of the decoded bytes is aligned to 64 bytes, which is more than blocks need.
         let bytes = self.data.read().map_err(Error::wrap)?;
         qtensor_from_ggml(*dtype, &bytes, shape, device)
     }

@@ -42,10 +42,12 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
 const isAsReported = (found, at, name) => assert.deepEqual(found, reports[at], name)
 
 await test('smoke: sizes, and what is packed', () => {
-  // The conventions of tensors that are stored as several tensors, their values and their checks take 38 kB of full.wasm.
+  // 38 kB of the limit of full.wasm are for the conventions of tensors that are stored as several tensors, with their
+  // values and checks.
   for (const [name, limit] of [['zten.wasm', 187_000], ['formats.wasm', 195_000], ['full.wasm', 486_000], ['write.wasm', 242_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
-    // Compressed by the command gzip, because the one in Node compresses a little less, and differently on different processors.
+    // The modules are compressed by the command gzip, because the gzip in Node compresses a little less, and differently
+    // on different processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length
     console.log(`      ${name}, gzipped: ${size} bytes of ${limit}`)
     assert.ok(size <= limit, `${name}: ${size} bytes`)
@@ -85,7 +87,7 @@ await test('the corpus has the verdicts of the command', async () => {
     seen.add(reports[at].verdict)
     formats.add(reports[at].format)
     isAsReported(await check(slow(bytes), { name: file }), at, name)
-    // Each way of reading a file takes a module instance, so most files are read in only one way.
+    // Each way of reading a file takes a module instance of its own, so most files are read in only one way.
     if (at % 4 === 0 || isOther) isAsReported(await check(buffer(bytes), { name: file }), at, name)
   }
   assert.deepEqual([...seen].sort(), ['invalid', 'limit', 'unsupported', 'valid'])
@@ -217,7 +219,7 @@ await test('checkpoints of PyTorch', async () => {
     const file = await open(source)
     assert.deepEqual([file.format, file.generation], ['torch', null])
     assert.deepEqual(file.list().map(({ name }) => name).filter(name => name.includes('weight')), ['embed.weight', 'norm.weight', 'head.weight'])
-    // The first two tensors share a storage. The tensor "turned" is in column-major order.
+    // "embed.weight" and "head.weight" share a storage. "turned" is in column-major order.
     for (const name of ['embed.weight', 'head.weight']) assert.deepEqual([...(await file.get(name)).data], [0.5, -1, 2, Infinity, 0, 3.25])
     const turned = await file.get('turned')
     assert.deepEqual([turned.dtype, turned.shape, [...turned.toFloat32()]], ['bf16', [3, 2], [0, 3, 1, 4, 2, 5]])
@@ -344,7 +346,8 @@ await test('large arrays of NumPy: in columns, in windows, with a checksum over 
   assert.deepEqual([turned[0], turned.at(-1)], [rows * columns - 1, 0])
   stored[stored.length >> 1] ^= 1
   assert.equal((await check(slow(stored))).rule, 'zip-crc')
-  // If the checksum is wrong, it is reported in place of an invalid bool. That is known only after all bytes were read.
+  // If the checksum is wrong, the wrong checksum is reported, and not an invalid bool before it. So all bytes have to be
+  // read first.
   const bools = new Uint8Array(6 << 20)
   bools[10] = 2
   const wrong = npz(npy('|b1', false, [bools.length], bools))
@@ -409,7 +412,7 @@ await test('what has to be held is bounded', async () => {
   assert.match(error.message, /expected at most 10/)
   assert.deepEqual([error.verdict, error.rule, error.format, error.object, error.component, error.offset], ['limit', 'limit-memory', 'ztensor', name, role, offset])
   assert.equal((await file.check()).rule, 'limit-memory')
-  // Reading a tensor that is part of a storage reads the whole storage.
+  // The tensor has 6 bytes, but reading it reads the whole storage that it is part of, which is more than the limit.
   const strided = await open(slow(new Uint8Array(readFileSync(`${corpus}other/torch/accept/strided.pt`))), { memory: 6 })
   assert.equal(strided.list().find(({ name }) => name === 'every-other').components[0].length, 6)
   await assert.rejects(strided.get('every-other'), { rule: 'limit-memory' })
@@ -726,7 +729,7 @@ await test('sources that err', async () => {
     assert.notEqual(report.verdict, 'valid', `${size}`)
     assert.ok(most <= 4096, `${most} bytes at once`)
   }
-  // A source that returns no bytes any more after the file was opened.
+  // While `gone` is true, the source returns no bytes, as if the file had been removed after it was opened.
   let gone = false
   const file = await open(slow(bytes, { read: async (start, end) => gone ? new Uint8Array() : bytes.slice(start, end) }))
   gone = true
@@ -778,7 +781,7 @@ const { server, asked, url } = await serve(path => {
       for (const blob of data) reports.push(await check(blob))
       postMessage(reports)
     }`)
-  // The package without its modules, as some bundlers output it.
+  // Below `/apart/`, the server has the scripts of the package without its wasm modules, as some bundlers output them.
   if (path.startsWith('/apart/') && path.endsWith('.js')) return modules + path.slice(7)
   const at = path.startsWith('/zten/') ? modules + path.slice(6) : path.startsWith('/corpus/') ? corpus + path.slice(8) : join(folder, path)
   return existsSync(at) && statSync(at).isFile() ? at : undefined
@@ -803,7 +806,8 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   assert.deepEqual(array.list().map(({ name }) => name), ['columns'])
   assert.equal((await check(new URL('corpus/other/gguf/accept/tiny.gguf', url))).verdict, 'valid')
   for (const [how, message] of Object.entries(LIES)) {
-    // The server errs from the first reply on, or only from the second reply on, when the file is open.
+    // The server errs in all replies, or only in replies whose range begins after the first byte: those after the first
+    // reply.
     for (const from of [0, 1]) {
       asked.length = 0
       const report = await check(new URL(`?how=${how}&from=${from}`, at), { timeout: how === 'never' ? 100 : 30_000 })
@@ -865,7 +869,8 @@ await test('what a server claims takes no memory', async () => {
   const watching = setInterval(() => { most = Math.max(most, process.memoryUsage().arrayBuffers - before) }, 10)
   const report = await check(new URL('https://example.org/a.zt'), { fetch: claiming })
   clearInterval(watching)
-  // The length in the message is that of the rest of the manifest: the first 512 bytes of the file were read before.
+  // The length in the message is the length of the manifest without the part that is in the first 512 bytes of the file,
+  // which were read before.
   assert.match(report.message, /sent 1048576 bytes, expected 1073741320/)
   assert.ok(pieces > 2 ** 20 && most < 32 << 20, `${most} bytes`)
 })

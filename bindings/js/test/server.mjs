@@ -1,4 +1,4 @@
-// A server of files, which answers with ranges or errs as the query asks.
+// An HTTP server of files for tests, which answers requests for ranges, or errs as the query asks.
 import { createServer } from 'node:http'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 

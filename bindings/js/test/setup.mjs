@@ -1,4 +1,4 @@
-// The corpus, and the package installed into an empty project.
+// Prepares tests: copies the files of the corpus, and installs the package into an empty project.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

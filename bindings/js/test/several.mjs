@@ -1,4 +1,5 @@
-// Models in several files, as the package reads them: from lists of files, from URLs, and from sources that the caller finds.
+// Tests of models in several files, which the package reads from lists of files, from URLs, and from sources that the
+// caller finds.
 import assert from 'node:assert/strict'
 import { existsSync, openAsBlob, readFileSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -109,7 +110,7 @@ export const several = async ({ open, check, ZtenError }) => {
     for (const wrong of ['a', 7, {}]) await assert.rejects(open(index, { name, siblings: wrong }), TypeError)
     for (const wrong of ['a.safetensors', 7, {}]) for (const call of [open, check]) await assert.rejects(call(index, { name, siblings: () => wrong }), TypeError)
     await assert.rejects(open(index, { name, siblings: () => { throw new Error('of its own') } }), error => error instanceof ZtenError && error.cause.message === 'of its own')
-    // If the shards of a zTensor file are missing, tensors in the file itself can still be read.
+    // A zTensor file whose shards are missing still opens. Only checking it and reading the tensors in the shards fail.
     const file = await open(readFileSync(`${corpus}v2/shards/dense.zt`))
     assert.equal((await file.check()).rule, 'unsupported-shard')
     await assert.rejects(file.get('w'), { rule: 'unsupported-shard' })
@@ -142,7 +143,7 @@ export const several = async ({ open, check, ZtenError }) => {
       asked.length = 0
       await assert.rejects(open(new URL('other/index/accept/two.index.json?key=1', url)), { rule: 'index-file' })
       assert.equal(new Set(asked.map(({ path }) => path)).size, 1)
-      // The name of the file has characters that URLs escape, which are not escaped in the names of its sibling files.
+      // The URL of the file has escaped characters. In the name of its sibling file, they are not escaped.
       const escaped = await open(new URL('a%20b/x%20y-00001-of-00002.gguf', url))
       assert.ok(escaped.list().some(({ components }) => components[0].shard === 'x y-00002-of-00002.gguf'))
       // With `siblings: false`, no other file is requested. An error of a server does not count as a missing file.
@@ -163,7 +164,8 @@ export const several = async ({ open, check, ZtenError }) => {
       for (const name of readdirSync(`${corpus}other/${under}/accept`).filter(name => !/-of-/.test(name))) {
         const path = `${corpus}other/${under}/accept/${name}`
         const file = await open(await openAsBlob(path), { name })
-        // A check compares the tensors of a group only after it has read them, so these notes are not known before.
+        // A check compares the tensors of a group only after it has read them, so an open file does not have the notes of
+        // the rules `quant-*`.
         const known = json('check', '--json', path)[0].notes.filter(note => !note.rule?.startsWith('quant-'))
         assert.deepEqual(file.notes, known, path)
         notes += file.notes.length
@@ -199,7 +201,7 @@ export const several = async ({ open, check, ZtenError }) => {
       const bytes = readFileSync(corpus + file)
       const report = await check(bytes, { tolerate: options.slice(9) })
       assert.deepEqual([report.verdict, report.rule], [verdict, rule], file)
-      // Without the tolerance, the file is rejected, by the tolerated rule or by another one.
+      // Without the tolerance, the file is not valid, because of the tolerated rule or another one.
       assert.notEqual((await check(bytes)).verdict, 'valid', file)
     }
     assert.ok(new Set(tolerated.map(({ options }) => options)).size >= 2 && tolerated.length > 5, `${tolerated.length}`)

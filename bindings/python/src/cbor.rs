@@ -81,7 +81,7 @@ fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()
             encode(out, &item, deeper)?;
         }
     } else if value.hasattr("item")? && value.hasattr("dtype")? {
-        // A scalar of NumPy, such as `np.float32(1)`.
+        // The value is a scalar of NumPy, such as `np.float32(1)`, which `item` converts to a scalar of Python.
         encode(out, &value.call_method0("item")?, deeper)?;
     } else {
         let kind = value.get_type();

@@ -154,8 +154,8 @@ impl Plan {
         let opened = Open::of_recognized(given, recognition, &self.opening, cancel);
         let open = match (opened, misnamed) {
             (Ok(_), Some(misnamed)) => return Ok(misnamed.into()),
-            // A rule that the bytes break says more than the wrong suffix; an unsupported feature says less, because the file
-            // may not even be of the format that zten took it for.
+            // A rule that the bytes break is more important than the wrong suffix, and is reported. An unsupported
+            // feature is not, because the file may not even have the format that zten took it for.
             (Err(failure), Some(misnamed)) if failure.finding.verdict == Verdict::Unsupported => {
                 return Ok(misnamed.into());
             }

@@ -137,7 +137,7 @@ pub(crate) fn hashed(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<H
     for (tensor, sums) in &found {
         let mut components = Vec::new();
         for entry in sums::entries(tensor, sums) {
-            // `writeln!` to a string does not fail.
+            // Writing to a string does not fail, so the result is ignored.
             let _ = writeln!(hashed.0, "{entry}");
             let (role, kind) = (entry.role.into_owned(), entry.kind.into_owned());
             components.push((role, kind, entry.bytes, entry.sha256.map(|sum| digests::hex(&sum))));

@@ -34,7 +34,8 @@ impl CallFailure {
     fn new(mut finding: Finding, error: Error) -> Self {
         if let ErrorKind::Misuse(Misuse::Quantization) | ErrorKind::Inexpressible(_) = error.kind()
         {
-            // The arguments of the call were right. It failed because of the content of the file, so the file gets the verdict.
+            // The arguments of the call were right, and the call failed because of the content of the file. So the
+            // verdict is about the file.
             finding.verdict = Verdict::Unsupported;
         }
         Self { error, finding: Box::new(finding) }

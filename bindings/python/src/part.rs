@@ -25,7 +25,8 @@ pub(crate) fn of_index(
     index: Option<&Bound<'_, PyAny>>,
 ) -> Option<IndexedPart> {
     let mut part = IndexedPart { ranges: Vec::new(), shape: Vec::new() };
-    // NumPy 1 has arrays of at most 32 dimensions. For more, `_index.py` makes the array, or raises that NumPy cannot.
+    // NumPy 1 has arrays of at most 32 dimensions. For more dimensions, `_index.py` makes the array, or raises the error
+    // that NumPy has no such array.
     if dimensions.len() > 32 {
         return None;
     }
@@ -38,7 +39,7 @@ pub(crate) fn of_index(
             part.shape.push(range.end.checked_sub(range.start)?);
             range
         } else {
-            // `cast_exact` rejects a bool, which is a subclass of int: NumPy takes it for a mask.
+            // `cast_exact` rejects a bool, which is a subclass of int, because NumPy takes a bool for a mask.
             let place: isize = item.cast_exact::<PyInt>().ok()?.extract().ok()?;
             let place = if place < 0 { place.checked_add(length)? } else { place };
             let place = u64::try_from(place).ok().filter(|_| place < length)?;

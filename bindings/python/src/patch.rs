@@ -322,7 +322,7 @@ pub(crate) fn patch_make<'py>(
     py: Python<'py>,
     old: GivenModel<'py>,
     new: GivenModel<'py>,
-    // The path, and whether an existing file is replaced.
+    // The path of the patch, and whether an existing file is replaced.
     target: (PathBuf, bool),
     strictness: Strictness,
     zstd: Option<u8>,
@@ -369,7 +369,7 @@ pub(crate) fn patch_apply<'py>(
     py: Python<'py>,
     old: GivenModel<'py>,
     patches: Vec<Bound<'py, PyAny>>,
-    // The path, the suffix of the format, the generation, and whether an existing file is replaced.
+    // The path of the new file, the suffix of its format, its generation, and whether an existing file is replaced.
     target: (PathBuf, String, Option<String>, bool),
     strictness: Strictness,
 ) -> PyResult<Option<String>> {

@@ -269,7 +269,8 @@ pub(crate) fn slice(
         let (component, slice) = (tensor.dense()?, tensor.slice(ranges)?);
         if component.encoding() == Encoding::Raw {
             if component.is_strided() || open.is_compared(&component) {
-                // The whole component is read: strided elements of a part are scattered in it, and a digest of the shard covers it.
+                // The whole component is read: the elements of a part of a strided component are scattered over it, and a
+                // digest to compare is over all its bytes.
                 open.plan_components([component])?;
             } else {
                 open.plan(component.shard(), slice.file_ranges()?)?;

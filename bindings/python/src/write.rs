@@ -191,7 +191,8 @@ impl Writer {
         mut parts: Vec<ComponentArgs<'_>>,
         attributes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        // A canonical file must have its roles in this order. Other files may have any order, so they get the same one.
+        // A canonical file must have its roles in the order of `self.order`. Other files may have any order, so they get
+        // this order too.
         parts.sort_by(|(a, ..), (b, ..)| (self.order)(a, b));
         let attributes = attributes.map(cbor::attributes).transpose()?;
         let (mut components, mut contents, mut all) = (Vec::new(), Vec::new(), 0_u64);
@@ -387,7 +388,7 @@ impl ArraySource for Arrays<'_> {
 pub(crate) fn convert(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
-    // The path, the suffix of the format, and whether an existing file is replaced.
+    // The path of the new file, the suffix of its format, and whether an existing file is replaced.
     target: (PathBuf, String, bool),
     strictness: Strictness,
     form: FileForm,

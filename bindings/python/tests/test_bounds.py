@@ -68,7 +68,8 @@ def test_read_arrays_own_exactly_their_bytes(
     zten.numpy.save_file({"w": array}, path, zstd=zstd)
     for source in (path, path.read_bytes()):
         for read in (zten.numpy.load_file(source)["w"], zten.open(source)["w"].numpy(verify=False)):
-            # The array has its own memory: that of a bytearray to which nothing else refers, if the array is small.
+            # The array has memory of its own. If it is small, this is the memory of a bytearray to which nothing else
+            # refers.
             assert read.flags.writeable and (
                 read.flags.owndata
                 or (isinstance(read.base, bytearray) and len(read.base) == array.nbytes)

@@ -65,7 +65,7 @@ def test_values_and_parts_of_them(case: str) -> None:
             same(np.asarray(tensor.dequantize()[index]), whole[index], f"{case} {index}")
         rows = rng.integers(0, tensor.shape[0], 3).tolist()
         same(tensor[rows].dequantize(verify=True), whole[rows], f"{case} {rows}")
-        # `File.verify` returns the number of checked components: it checks all components of the only tensor.
+        # `File.verify` returns the number of components that it has checked: all components of the only tensor.
         tensor.verify()
         assert file.verify()[0] == len(tensor.components)
 
@@ -100,7 +100,8 @@ def test_what_keeps_the_names_of_the_file(tmp_path: Path) -> None:
     digests = zten.hash(MXFP4)
     assert list(digests) == plain and list(zten.safe_open(MXFP4).keys()) == plain
     assert list(zten.numpy.load_file(MXFP4)) == plain and zten.check(MXFP4)
-    # With a list of digests, a file has the tensors that it stores, because the list names these.
+    # A file that is opened with a list of digests shows the tensors as they are stored, because the list has the digests
+    # of these.
     with zten.open(MXFP4, digests=digests.text) as file:
         assert list(file) == plain and file.verify() == (2, 0)
     with pytest.raises(ValueError, match="conventions=False"):

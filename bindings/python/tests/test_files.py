@@ -243,7 +243,7 @@ def test_an_interrupt_ends_long_work(call: str, large: Path, tmp_path: Path) -> 
     script = f"""
 import signal, sys, threading, os, time
 import numpy as np, zten
-# A process in the background ignores SIGINT.
+# A shell that starts this process in the background has it ignore SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 path, complete, target = sys.argv[1:]
 calls = {{

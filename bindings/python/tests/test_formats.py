@@ -133,7 +133,8 @@ def test_a_file_raises_nothing_but_errors_of_the_package(tmp_path: Path) -> None
             try:
                 call()
             except zten.Unsupported as error:
-                # A file that only `zten.check` rejects may have metadata that no zTensor file can have.
+                # The error of a conversion may have no rule: a file that only `zten.check` rejects may have metadata that
+                # no zTensor file can have.
                 is_inexpressible = "the file can be read, but not written" in error.message
                 assert error.rule or error.object or is_inexpressible, (path, error)
             except zten.Error as error:
@@ -225,7 +226,8 @@ def test_elements_that_lie_there_are_viewed_and_no_others(tmp_path: Path) -> Non
         np.save(tmp_path / f"{name}.npy", ARRAYS[name])
         with zten.open(tmp_path / f"{name}.npy", map=True, verify=False) as file:
             assert file[name].numpy().flags.writeable, name
-    # The length of the header is no multiple of 4, so the elements behind it are not aligned, and no view of them is made.
+    # The length of the header is no multiple of 4, so the elements after it are not aligned, and the array is a copy and
+    # not a view.
     header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
     odd = (len(header)).to_bytes(8, "little") + header + np.arange(2, dtype=np.float32).tobytes()
     assert len(header) % 4

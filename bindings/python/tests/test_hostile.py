@@ -45,7 +45,7 @@ def test_every_file_of_the_indices_raises_its_rule_at_its_offset() -> None:
         assert (error.rule, error.offset) == (reject.rule, reject.offset), reject.path
         assert error.file == str(reject.path)
         assert error.clause
-        # The list of rejected files in the corpus gives the object as a number, and the error by its name.
+        # The list of rejected files in the corpus has the number of the object, and the error has its name.
         if reject.object is not None and reject.stage == "content":
             with zten.open(reject.path, **reject.options) as file:
                 name = list(file)[reject.object]

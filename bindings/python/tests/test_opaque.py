@@ -23,7 +23,8 @@ TITLED = np.dtype([(("the title", "a"), "<f4"), ("b", "|V3")])
 
 def records(dtype: np.dtype[Any], *shape: int) -> Any:
     count = int(np.prod(shape)) * dtype.itemsize
-    # The bytes are small numbers, and one in four is 0, so that four of them are a valid character of NumPy's text.
+    # The bytes are small numbers, and the last two of each four are 0, so that four bytes are a valid character of
+    # NumPy's text.
     content = np.arange(count, dtype=np.uint8) % 7
     for at in range(3, count, 4):
         content[at] = content[at - 1] = 0
@@ -129,7 +130,7 @@ def test_fields_are_tensors_too(tmp_path: Path) -> None:
     assert set(zten.numpy.load_file(tmp_path / "a.npz")) == {"rec", "other"}
     loaded = zten.numpy.load_file(tmp_path / "a.npz", names="rec*")
     assert list(loaded) == ["rec", 'rec["a"]', 'rec["b"]']
-    # An array of its own whose name looks like that of a field of other records is loaded.
+    # An array whose name looks like that of a field of records, but which is an array of its own, is loaded.
     np.savez(tmp_path / "b.npz", **{"rec": ARRAYS["records"], 'rec["b"]': np.arange(3)})
     assert zten.numpy.load_file(tmp_path / "b.npz")['rec["b"]'].tolist() == [0, 1, 2]
 
@@ -205,7 +206,7 @@ def test_a_header_of_python_2() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        # NumPy does not have these dtypes, the first of them only on this machine.
+        # NumPy does not have these dtypes. Of long doubles, the first file has the size that this machine does not have.
         npy("'<f12'", "(1,)", bytes(12)) if np.longdouble(1).itemsize != 12 else npy("'<f16'", "(1,)", bytes(16)),
         npy("'|V9999999999'", "(0,)"),
         npy("'<U4000000000'", "(0,)"),

@@ -22,7 +22,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
 Arrays = dict[str, Any]
 DTYPES = sorted(_types._NUMPY)
 SUFFIXES = ["zt", "safetensors", "npz"]
-# Dtypes that only zTensor files have.
+# The dtypes of zTensor files that safetensors files do not have.
 ONLY_ZT = {"complex128", "f8_e4m3fnuz", "f8_e5m2fnuz"}
 NUMPY_OWN = {name for name in DTYPES if name not in _types.SMALL_FLOATS}
 

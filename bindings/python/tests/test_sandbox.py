@@ -66,7 +66,7 @@ def test_options_have_the_same_effect() -> None:
 def test_names_are_taken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    # Names that an option parser, a list, a shell or a terminal would interpret, and a name that is not text.
+    # An option parser, a list, a shell or a terminal would interpret these names. One of them is not valid text.
     names = ["-", "--help", "-q", "a\nb.zt", "\n", " ", "'$(x)'", "\x1b[2J\u202e.zt", os.fsdecode(b"\xff\xfe.zt"), "http:x"]
     names += ["folder/model.zt", "*.zt", "./~", "~x", "--files-from=-", "a\rb", "\u2028"]
     for name in names:
@@ -182,7 +182,8 @@ def test_a_command_that_ends_is_an_error(large: Path) -> None:
 
 @confined
 def test_an_interrupt_ends_the_processes(large: Path) -> None:
-    # A shell that starts the tests in the background has them ignore the signal, and new processes inherit that.
+    # A shell that starts the tests in the background has them ignore SIGINT, and the processes that they start inherit
+    # this.
     code = (
         "import signal, sys, zten\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -216,7 +217,7 @@ def test_a_missing_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for call in (lambda: zten.check(DENSE, sandbox=True), lambda: zten.check_batch([DENSE], sandbox=True)):
         with pytest.raises(zten.SandboxError, match="is not installed: `pip install zten-cli=="):
             call()
-    # A file that is called `zten` and is executable, but is not a program.
+    # The file is called `zten` and is executable, but is not a program.
     (tmp_path / "zten").write_bytes(b"\0")
     (tmp_path / "zten").chmod(0o755)
     with pytest.raises(zten.SandboxError, match="cannot be run"):
@@ -238,7 +239,8 @@ def test_another_version_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyP
     command(tmp_path, "echo zten 9.9.9")
     with pytest.raises(zten.SandboxError, match=f"'zten 9.9.9', expected version {zten.__version__}.*pip install"):
         zten.check(DENSE, sandbox=True)
-    # The command is replaced by one of the right version while this process runs, which must not use its cached version.
+    # While this process runs, a command of the right version replaces the old one. The cached version of the old one must
+    # not be used.
     command(tmp_path, f'[ "$1" = --version ] && echo zten {zten.__version__} || echo "{{}}"')
     with pytest.raises(zten.SandboxError, match="cannot read"):
         zten.check(DENSE, sandbox=True)
@@ -263,7 +265,7 @@ def test_answers_of_the_command_are_checked(tmp_path: Path, monkeypatch: pytest.
         command(tmp_path, version + script)
         with pytest.raises(zten.SandboxError, match=message) as raised:
             zten.check(DENSE, sandbox=True)
-        # The error says nothing about the file, so it is no `zten.Error`.
+        # The error is about the command and says nothing about the file, so it is no `zten.Error`.
         assert not isinstance(raised.value, zten.Error)
         assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 

@@ -59,7 +59,7 @@ def test_tensors_that_are_loaded_together_are_those_that_are_read_one_by_one() -
             try:
                 with zten.open(source) as file:
                     if any(size >> 31 for tensor in file.values() for size in tensor.shape):
-                        # PyTorch has no tensors with a dimension of 2**31 or more.
+                        # Files with a dimension of 2**31 or more are left out.
                         continue
                     alone = {name: tensor.torch() for name, tensor in file.items()}
             except zten.Error as error:
@@ -213,7 +213,7 @@ def test_a_file_is_mapped_if_nothing_has_to_be_verified(tmp_path: Path) -> None:
             opened.seek(offset)
             opened.write(b"\xff" * 4)
         assert bool(torch.isnan(loaded["a"][0])) == is_mapped, (source, how)
-        # Writing to a tensor does not change the file.
+        # Writing to a loaded tensor does not change the file.
         loaded["a"][1] = 7.0
         with Path(source).open("r+b") as opened:
             assert opened.read()[offset : offset + 4] == b"\xff" * 4

@@ -144,7 +144,8 @@ def test_a_missing_parameter_is_an_error(loader: Any, tmp_path: Path) -> None:
     zten.numpy.save_file({"q.weight": ARRAYS["q.weight"]}, tmp_path / "model.zt")
     with pytest.raises(ValueError, match=r"lacks 1 parameters of the model, such as 'embed\.weight'"):
         loader().load_weights(Model(), config(tmp_path))
-    # A layer with this method may create parameters after loading, which no file has. Like vLLM's own loader, zten's does not require them.
+    # A layer with this method may create parameters after loading, which no file has. Like vLLM's own loader, zten's
+    # loader does not require them.
     model = Model()
     model.embed.quant_method = SimpleNamespace(process_weights_after_loading=None)
     with pytest.raises(ValueError, match=r"lacks 1 parameters of the model, such as 'qk\.weight'"):
@@ -152,7 +153,7 @@ def test_a_missing_parameter_is_an_error(loader: Any, tmp_path: Path) -> None:
         loader().load_weights(model, config(tmp_path))
     model.qk.quant_method = SimpleNamespace(uses_meta_device=True)
     loader().load_weights(model, config(tmp_path))
-    # A model that is quantized while it is loaded has parameters that no file has.
+    # A model that is quantized while it is loaded has parameters that no file has, so none are required.
     loader().load_weights(Model(), SimpleNamespace(model=str(tmp_path), quantization="fp8"))
 
 

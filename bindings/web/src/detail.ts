@@ -1,4 +1,7 @@
-/** Shows one tensor: its description in the manifest, and views of its data on request. */
+/**
+ * Shows one tensor: its description in the manifest, and views of its data. A view for which more than `AT_ONCE` bytes must be read
+ * is made only on request.
+ */
 import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, prose, spelled } from './dom.ts'
 import { element, grouped, hex, objectState, shape, share, short, size } from './format.ts'
@@ -87,8 +90,8 @@ export class Detail {
     const computed = QUANTIZED.includes(layout) || blocks
     const packed = data.dtype === 'f4_e2m1'
     if (!dense && !sparse && !computed) return
-    // Elements of uncompressed dense tensors, GGUF blocks and rows of groups have known offsets, so only the bytes of the shown
-    // elements are read. The values of all other tensors require reading the components from the beginning.
+    // Elements of uncompressed dense tensors (except `f4_e2m1`), GGUF blocks and rows of groups have known offsets, so only the
+    // bytes of the shown elements are read. The values of all other tensors require reading the components from the beginning.
     const sought = data.encoding === 'raw' && (dense && !packed || blocks)
     const bytes = sought ? 0 : weight(components)
     const note = make('div')

@@ -49,7 +49,8 @@ export class FileList {
 
   private item(candidate: Candidate): Item {
     const [mark, about] = [make('span', { class: 'mark' }), make('span', { class: 'about' })]
-    // The path is shown as it is at first. When the header of the file has been read, its hidden characters are shown escaped.
+    // At first, the path is shown as it is. When the header of the file has been read, hidden characters of the path are
+    // shown escaped.
     const button = make('button', { type: 'button' }, mark, make('span', { class: 'path' }), about,
       make('span', { class: 'size' }, size(candidate.model.file.size)))
     const item = { candidate, line: make('li', {}, button), button, about, mark }

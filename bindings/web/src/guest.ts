@@ -46,7 +46,7 @@ export class Guest implements Host {
     this.files = [new Window(file, onRead)]
     const { instance } = this.border
     let answer = instance.begin(file.reader.size, name)
-    // Quantized tensors that are stored as several tensors are shown as one tensor each.
+    // From this call on, a quantized tensor that is stored as several tensors is shown as one tensor.
     instance.call('conventions', [])
     for (let needs = instance.needs(); needs && answer.length === 0; needs = instance.needs()) {
       if (needs === 'bind') answer = await this.border.ask('bind', [])

@@ -147,7 +147,7 @@ export class FileMap {
       context.fillStyle = color(name)
       context.fillRect(x(start), 0, Math.max(ratio, x(end) - x(start)), this.canvas.height)
     }
-    // In a large file many regions fall on the same pixel. Only the first of them is drawn.
+    // In a large file many regions fall on the same pixel. Only the first of them and the manifest are drawn.
     let drawn = -1
     regions.forEach((region, index) => {
       const end = Math.max(x(region.start) + 1, x(region.end))

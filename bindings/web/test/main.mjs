@@ -20,11 +20,11 @@ const rejected = () => {
   const chosen = new Map()
   for (const line of lines) {
     const [file, rule, offset, object, component, , options] = line.split('\t')
-    // Files that need an option are left out.
+    // Files that break the rule only with an option are left out.
     if (options !== '-') continue
     const row = { file, rule, offset, object, component }
     const rows = chosen.get(rule) ?? []
-    // The first file for the rule, and the last file of another kind.
+    // Keeps the first and the last file that break the rule.
     chosen.set(rule, rows.length === 0 ? [row] : [rows[0], row])
   }
   return [...chosen.values()].flat()
@@ -53,7 +53,7 @@ await test('invalid files: rule, sentence, names, byte and mark', async () => {
     }
     if (offset === null) continue
     if (/^(digest-mismatch|shard-digest)$/.test(row.rule)) {
-      // The rule is about all bytes, so no single byte is marked.
+      // The rule is about all bytes of the blob or shard, so no single byte is marked.
       assert.deepEqual(shown.marks, [], row.file)
       continue
     }
@@ -136,7 +136,7 @@ await test('statistics of every type', async () => {
       const apart = (half[object.components[0].dtype] ?? 0) * Math.max(...finite.map(Math.abs))
       assert.equal(shown.elements, values.length.toLocaleString('en'), object.name)
       if (finite.length > 0) {
-        // A square root may be rounded differently.
+        // The magnitude of a complex element is a square root, which may be rounded differently.
         const near = file.endsWith('complex') ? 1e-15 : 0
         const same = (shown, wanted) =>
           assert.ok(Math.abs(shown - wanted) <= near * wanted, `${file} ${object.name}: ${shown}, ${wanted}`)
@@ -229,7 +229,7 @@ await test('8 GB open with less than 1 MiB; work can be stopped', async () => {
   assert.ok(shown.read > 0 && shown.read < 1 << 20, `${shown.read} bytes were read`)
   assert.match(await page.textContent('#read'), /The file has 8,000,000,\d{3} bytes/)
   await choose(page, 0)
-  // The first values are read without a click.
+  // The values of the first elements are read without a click.
   await page.waitForSelector('.elements td')
   const before = (await verdict(page)).read
   assert.ok(before < 1 << 20, `${before} bytes were read`)
@@ -277,7 +277,7 @@ await test('every format that is read opens, with the verdict of the command', a
         } else if (!['header-magic', 'format-unknown'].includes(checked.rule)) {
           const headings = { invalid: /^✗Invalid/, unsupported: /^\?Unsupported/, limit: /^\?Limit exceeded/ }
           assert.match(shown.heading, headings[checked.verdict], file)
-          // The page shows the advice.
+          // The page shows advice on each rejected file.
           assert.match(await page.textContent('#verdict dl'), /what to do\S/, file)
         }
         if (checked.offset !== null) assert.equal(shown.offset, `0x${checked.offset.toString(16)}`, file)
@@ -292,7 +292,8 @@ await test('every format that is read opens, with the verdict of the command', a
 
 await test('a checkpoint of PyTorch: tensors that share bytes are counted once', async () => {
   await open(page, `${corpus}other/torch/accept/views.pt`)
-  // Members of the archive have headers and padding, and all tensors share one storage of 8 bytes.
+  // The map counts the storage of 8 bytes, which all tensors share, once. Headers and padding of the archive's members
+  // are no blobs.
   assert.match(await page.textContent('#map-legend'), /blob 8 bytes/)
   assert.equal((await verdict(page)).objects, '6 tensors')
   await open(page, `${corpus}other/torch/accept/module.pt`)
@@ -353,7 +354,8 @@ const language = small => {
     end += shape.reduce((product, size) => product * size, dtype === 'F32' ? 4 : 2)
     return [name, { dtype, shape, data_offsets: [start, end] }]
   })
-  // The tensors are in the order that such files have: 0, 1, 10, 11, 2.
+  // The tensors are sorted by their names, as in files that programs write, so the layers are in the order 0, 1, 10, 11,
+  // 2.
   const header = Buffer.from(JSON.stringify(Object.fromEntries(tensors.sort(([one], [other]) => one < other ? -1 : 1))))
   const path = join(folder, small ? 'small.safetensors' : 'model.safetensors')
   const length = Buffer.alloc(8)
@@ -396,7 +398,7 @@ await test('layers are folded, in natural order', async () => {
   // Opening a group shows its content, even if the group is folded into another.
   await page.click('#row-6')
   assert.equal((await rows())[7], 'input_layernorm.weight')
-  // Search results stay open after the search has been cleared.
+  // The group of a tensor that was chosen in search results stays open after the search has been cleared.
   await page.fill('#search', 'layers.9.mlp.up')
   await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
   await page.fill('#search', '')
@@ -444,7 +446,7 @@ await test('list and detail stand side by side where there is room, and else the
     assert.ok(detail.top < 600 && detail.bottom > 0, `${width}: the detail is at ${detail.top}`)
     assert.equal(back, !beside)
     if (beside) continue
-    // The element is at the top, or as far up as the page can scroll.
+    // The view of the tensor is at the top of the window, or as far up as the page can scroll.
     const end = await page.evaluate(() => scrollY + innerHeight >= document.documentElement.scrollHeight - 1)
     assert.ok(detail.top > -60 && (end || detail.top < 60), `${width}: the detail is at ${detail.top}`)
     await page.click('.back')
@@ -486,7 +488,7 @@ await test('the map follows the list, and the list the map', async () => {
   await page.keyboard.press('ArrowRight')
   states.add(await drawn())
   assert.equal(states.size, 4)
-  // An object that breaks a rule has a color of its own.
+  // On the map, an object that breaks a rule has a color of its own.
   await open(page, `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`)
   const red = await page.$eval('#map', map => {
     const bad = getComputedStyle(document.documentElement).getPropertyValue('--bad').trim()
@@ -525,7 +527,7 @@ await test('values of a slice are those of the command', async () => {
   await choose(page, 0)
   await page.waitForSelector('.elements td')
   assert.equal((await shown()).length, 1)
-  // Of a large array, only the shown elements are read.
+  // If only some elements of a large tensor are shown, only these are read.
   await open(page, language())
   await choose(page, 0)
   await page.waitForSelector('.elements td')
@@ -666,7 +668,7 @@ const look = async ([, path, text], [width, colorScheme]) => {
   await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
   await page.waitForFunction(() => document.querySelector('#work').hidden)
   await page.fill('#search', '')
-  // The pointer is over no element, and everything has been drawn.
+  // Before the picture is taken, the pointer is moved away from all elements, and everything is drawn.
   await page.mouse.move(0, 0)
   await page.evaluate(() => {
     document.activeElement.blur()
@@ -681,7 +683,7 @@ await test('pictures of the page at every width, to be looked at, and no rule of
   const shots = `${root}bindings/web/dist/pictures`
   mkdirSync(shots, { recursive: true })
   const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
-  // The policy of the page forbids foreign scripts, so the browser injects this one.
+  // The policy of the page forbids other scripts than its own, so axe is run through the browser's debugging protocol.
   const session = await page.context().newCDPSession(page)
   const found = []
   for (const one of PAGES) {

@@ -93,7 +93,7 @@ await test('an index is opened with the files beside it on the server, and missi
   // A query may be a signature for one file, so it is not used for other files.
   const signed = await openUrl(`${url}other/index/accept/two.index.json?key=1`)
   assert.deepEqual([signed.rule, [...new Set(asked.map(({ path }) => path.split('/').at(-1)))]], ['index-file', ['two.index.json']])
-  // A name with characters that addresses escape.
+  // The folder and the names of these files have spaces, which addresses escape.
   mkdirSync(join(folder, 'a b'))
   for (const number of [1, 2]) copyFileSync(`${corpus}other/gguf/accept/two-0000${number}-of-00002.gguf`, join(folder, 'a b', `x y-0000${number}-of-00002.gguf`))
   assert.equal((await openUrl(`${url}a%20b/x%20y-00001-of-00002.gguf`)).heading.slice(1, 6), 'Valid')
@@ -156,7 +156,8 @@ const LIES = {
 
 await test('servers that err', async () => {
   for (const [how, message] of Object.entries(LIES)) {
-    // The server errs from the first reply on, or while the file is validated.
+    // The server errs from the first reply on, or only in replies about bytes from 100,000 on, while the file is
+    // validated.
     for (const from of [0, 100_000]) {
       const shown = await openUrl(`${url}whole.zt?how=${how}&from=${from}`)
       assert.deepEqual([shown.kind, shown.rule], ['unsure', null], `${how}, from ${from}: ${shown.text}`)
@@ -183,7 +184,8 @@ await test('a server that never answers can be stopped', async () => {
 await test('redirects are followed where the policy allows', async () => {
   const other = `http://localhost:${port}/whole.zt`
   assert.equal((await openUrl(`${url}whole.zt?how=redirects&to=${other}`)).kind, 'valid')
-  // Names are resolved for this test, so the page could reach this server if it followed the redirect.
+  // The browser of this test resolves this name to this server, so only the policy of the page prevents it from following
+  // the redirect.
   const shown = await openUrl(`${url}whole.zt?how=redirects&to=http://example.org:${port}/whole.zt`)
   assert.match(shown.text, /could not be reached/)
   assert.equal(asked.length, 1)
@@ -236,7 +238,7 @@ await test('files of this machine stay there', async () => {
 await test('a browser that cannot suspend WebAssembly says so', async () => {
   const old = await browser.newPage()
   await old.addInitScript(() => {
-    // Workers have the same interfaces, so they are removed before the script of a worker runs.
+    // Workers have this interface, too, so it is deleted at the beginning of the script of each worker.
     const Real = Blob
     globalThis.Blob = function (parts, options) {
       return new Real(options?.type === 'text/javascript' ? ['delete WebAssembly.Suspending;', ...parts] : parts, options)

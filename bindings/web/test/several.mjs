@@ -44,7 +44,8 @@ await test('the verdict on a model in several files is that of the command', asy
   let [valid, other] = [0, 0]
   for (const path of roots()) {
     const [checked] = json('check', '--json', path)
-    // The file comes first in the list.
+    // The page lists a file that refers to other files before these, and shows it first, in whatever order the files are
+    // chosen.
     const into = copied(path, ...beside(path))
     await open(page, readdirSync(into).map(name => join(into, name)))
     await page.waitForFunction(() => document.querySelector('#files').hidden || !document.querySelector('#files .mark:empty'))
@@ -80,20 +81,20 @@ await test('tensors in sibling files are drawn, shown, summed up and saved', asy
     const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Save .npy')])
     assert.deepEqual(readFileSync(await download.path()), run('cat', '--npy', two[0], name), name)
   }
-  // A fault in a sibling file is shown with its bytes.
+  // For an error in a sibling file, the page shows the bytes of this file around the error.
   const bad = `${corpus}v2/shards/index-range--v2-behind-a-shard.zt`
   await open(page, [bad, ...beside(bad)])
   const shown = await verdict(page)
   assert.equal(shown.rule, 'index-range')
   assert.match(await page.textContent('.place'), /^in the file bb in w \/ indices at byte 4,100/)
   assert.equal(shown.marks.length > 0 && Number.parseInt(shown.lines[3], 16), 4096)
-  // A fault of a whole shard is at the entry of the shard in the file.
+  // An error of a whole shard is reported at the entry of the shard in the file that refers to it.
   const longer = `${corpus}v2/shards/shard-length--v2-longer.zt`
   await open(page, [longer, ...beside(longer)])
   const listed = await verdict(page)
   assert.equal(listed.rule, 'shard-length')
   assert.equal(listed.marks[0], readFileSync(longer)[Number(listed.offset)].toString(16).padStart(2, '0'))
-  // A byte of a file that does not exist cannot be shown.
+  // The byte with the error is in a file that does not exist, so it cannot be shown.
   await open(page, `${corpus}v2/shards/dense.zt`)
   const absent = await verdict(page)
   assert.deepEqual([absent.rule, absent.marks], ['unsupported-shard', []])
@@ -115,7 +116,7 @@ await test('missing files are named, whatever refers to them', async () => {
     assert.deepEqual(missing, wanted)
     assert.match(await page.textContent('#verdict'), /Choose all files of the model together, or pick or drop its folder/)
   }
-  // Tensors in existing files are listed, and a missing file is mentioned at its tensors.
+  // The file opens, and the page says at the tensor that the file with its bytes is missing.
   await open(page, `${corpus}v2/shards/dense.zt`)
   await choose(page, 0)
   assert.match(await page.textContent('.component'), /in a file that was not found/)
@@ -158,7 +159,7 @@ await test('a folder: models with their parts, and unrelated files each by itsel
     ['✗', `${name}/wrong.zt`, 'footer-magic'],
   ])
   assert.match(await page.textContent('#files h2'), /^6 files/)
-  // The first file is shown, and after a click the chosen file.
+  // At first, the page shows the first file of the list. After a click, it shows the chosen one.
   assert.equal((await verdict(page)).objects, '2 tensors')
   await page.evaluate(() => { document.body.dataset.state = 'waiting' })
   await page.click('#files li:nth-child(2) button')
@@ -196,7 +197,7 @@ await test('several files are dropped as well as picked', async () => {
 await test('names of files and notes are text, never markup', async () => {
   const html = '<img src=x onerror=alert(1)>'
   const into = copied()
-  // The name of a file must not contain a slash.
+  // A file name cannot contain a slash, so the markup has no closing tag.
   const part = `${html}.safetensors`
   writeFileSync(join(into, `${html}.index.json`), JSON.stringify({ weight_map: { [html]: part, '\u202eb': 'b.safetensors' } }))
   copyFileSync(two[1], join(into, `${html}.safetensors`))

@@ -42,7 +42,7 @@ fn invalid_content_is_rejected() {
     let rejected = error(&corpus("reject/blob-alignment--v12-72.zt"));
     assert!(rejected.contains("blob-alignment"), "{rejected}");
     assert!(error(Path::new("nothing.zt")).contains("nothing.zt"));
-    // These errors appear only when a tensor is read.
+    // The damage of a tensor is detected only when the tensor is read.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.zt");
     one(&path, "a", 1.0);
@@ -69,7 +69,8 @@ fn shards_are_read_as_sibling_files() {
     let names: Vec<String> = weights.names().map(str::to_owned).collect();
     let loaded = names.iter().filter(|name| weights.load(name, &Device::Cpu).is_ok()).count();
     assert_eq!(weights.load_all(&Device::Cpu).unwrap().len(), loaded);
-    // A component without a digest loads either as the bytes that were verified or not at all.
+    // After a byte of the shard has changed, the tensor in it does not load, because the shard does not match its digest.
+    // It makes no difference whether the file was opened before or after the change.
     let shard = folder.path().join("dense-s.zt");
     let mut other = std::fs::read(&shard).unwrap();
     other[4096] ^= 1;

@@ -57,7 +57,7 @@ fn numpy_files_load_as_candle_loads_them() {
     for path in accepted("other/npy/accept", "npy") {
         let ours = open(&path);
         let name = ours.names().next().unwrap();
-        // Candle does not read big-endian elements, and misreads column-major order.
+        // Candle misreads arrays in column-major order, so `columns.npy` is left out.
         if path.file_stem().is_none_or(|stem| stem != "columns") {
             equal +=
                 usize::from(compare(ours.load(name, &Device::Cpu), || Tensor::read_npy(&path)));
@@ -100,7 +100,7 @@ fn an_index_loads_the_files_that_it_names() {
     let equal =
         |name: &String| compare(index.load(name, &Device::Cpu), || files.load(name, &Device::Cpu));
     assert!(names.len() > 1 && names.iter().all(equal));
-    // Opening an index reports a missing file.
+    // An index that names a missing file is rejected when it is opened.
     let error = Weights::open(
         &[corpus("other/index/reject/index-file--missing.index.json")],
         &OpenOptions::default(),
@@ -119,14 +119,16 @@ fn invalid_files_are_rejected() {
             let name = path.file_name().unwrap().to_str().unwrap();
             let Some((rule, _)) = name.split_once("--") else { continue };
             if name.contains("-00002-of-") {
-                // Not this file breaks the rule in its name, but the file that refers to it.
+                // The second file of a split model does not break the rule in its name. The first file, which refers to
+                // it, does.
                 continue;
             }
             // Only `check` compares tensors that an index does not select, and only `check` inspects pickled arrays.
             if ["index-overlay", "torch-global", "torch-pickle"].contains(&rule) {
                 continue;
             }
-            // Findings that only `check` reports do not prevent tensors from loading.
+            // Findings that zten notes on opening, but for which only `check` rejects a file, do not prevent tensors from
+            // loading.
             let archive = zten::open(&path);
             let findings = archive.as_ref().map(zten::Archive::findings).unwrap_or_default();
             if findings.iter().any(|found| found.error().rule() == Some(rule)) {

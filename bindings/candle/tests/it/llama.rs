@@ -72,7 +72,8 @@ fn logits_equal_those_of_the_gguf_file() {
         assert_eq!(logits(&mut weights.gguf().unwrap()).unwrap(), wanted, "{}", path.display());
     }
 
-    // The model treats an output that it cannot read as absent.
+    // candle's model takes a tensor `output.weight` that it cannot read for absent. If the tensor is damaged, the error
+    // must be reported nevertheless.
     let weights = Weights::open(&[&zten[0]], &OpenOptions::default()).unwrap();
     let at = weights.tensor("output.weight").unwrap().component("data").unwrap().extent().offset();
     let mut bytes = std::fs::read(&zten[0]).unwrap();

@@ -314,7 +314,7 @@ fn a_gguf_file_is_dequantized_and_verified() {
     let read =
         content.tensor_infos.keys().map(|name| content.tensor(&mut file, name, &Device::Cpu));
     let errors: Vec<String> = read.filter_map(|read| Some(read.err()?.to_string())).collect();
-    // After an error, all later reads fail as well.
+    // After the first error, all later reads fail with the same error.
     let are_those = errors.iter().all(|error| error.contains("digest-mismatch"));
     assert!(!errors.is_empty() && are_those, "{errors:?}");
 }

@@ -4,7 +4,7 @@
 //! An instance serves one file, and never frees the state of the file. The host makes a new instance for each file, so that a
 //! file cannot influence another one.
 #![forbid(unsafe_code)]
-// Stricter than the lints of the workspace: a module cannot answer after a panic.
+// These lints are stricter than those of the workspace, because a module cannot answer after a panic.
 #![cfg_attr(
     not(test),
     deny(

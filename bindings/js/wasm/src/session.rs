@@ -111,7 +111,8 @@ impl Progress {
                     for name in names {
                         match Sibling::new(&name).filter(|_| HAS_SIBLINGS) {
                             Some(sibling) => self.siblings.ask([Want::Sibling(sibling)]),
-                            // For a module without sibling files, no sibling file exists.
+                            // The name cannot be that of a sibling file, or this module is built without support for sibling
+                            // files. In both cases, the file counts as missing.
                             None => self.opening.opened(name, None),
                         }
                     }
@@ -260,8 +261,8 @@ impl Session {
             };
         }
         let Self::Binding(bound) = self else { return misused(out) };
-        // `find_shards` below takes the file. If the host has to fetch bytes first, this call has to be repeated with the file,
-        // so whether the shards can be read is found out before.
+        // `find_shards` below takes the file. If the host has to fetch bytes first, the host repeats this call, which
+        // then needs the file again. So `bind_shards` finds out first whether the shards can be read.
         let finder = Finder { siblings: &bound.siblings, sources };
         if let Err(error) = bound.file.manifest().bind_shards(&finder) {
             return problem::reading(&bound.file, &error, out);

@@ -284,7 +284,7 @@ class File(Mapping[str, Tensor]):
         assert descriptor is not None
         try:
             if sys.version_info >= (3, 13):
-                # Without `trackfd` the map does not keep a duplicate of the descriptor.
+                # With `trackfd=False`, the map does not keep a duplicate of the descriptor.
                 return mmap.mmap(descriptor, 0, access=access, trackfd=False)
             return mmap.mmap(descriptor, 0, access=access)
         finally:

@@ -61,7 +61,7 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
     for item, size in zip(items, shape, strict=True):
         if isinstance(item, slice):
             places = range(size)[item]
-            # This is `len(places)`, which raises for 2**63 or more indices.
+            # Computes the length of `places`. `len(places)` would raise an exception for 2**63 or more indices.
             count = max(0, -((places.start - places.stop) // places.step))
             if count == 0:
                 ranges.append((0, 0))

@@ -161,7 +161,8 @@ class _Arrays:
         self.dequantize = dequantize
         self.places: list[tuple[int, int]] = []
         self.contents: list[Bytes] = []
-        # Arrays of bools. Files of generation 0.1 may store a true bool as any byte, which `read` replaces by 1.
+        # The arrays of bools. A file of generation 0.1 may store a true bool as any byte except 0, which `read` replaces
+        # by 1.
         self.bools: list[Array] = []
 
     def all(self, selection: list[int] | None) -> dict[str, Any]:
@@ -292,7 +293,7 @@ class Torch(_Arrays):
 
         dtype = _types.torch_dtype(element)
         if dtype is None:
-            # `Tensor.torch` raises the error that this version of PyTorch does not have the dtype.
+            # `Tensor.torch` raises the error, which says that this version of PyTorch does not have the dtype.
             return self.file[name].torch()
         content = _types.as_bytes(self.empty(name, shape, element))
 
@@ -303,7 +304,7 @@ class Torch(_Arrays):
         return _types.torch_tensor(make, name, shape, self.file._reader)
 
     def opaque(self, tensor: Tensor, is_viewed: bool) -> Any:
-        # `Tensor.torch` raises the error that the tensor is opaque.
+        # `Tensor.torch` raises the error, which says that the tensor is opaque.
         return tensor.torch()
 
     def other(self, tensor: Tensor) -> Any:

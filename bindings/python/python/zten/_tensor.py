@@ -426,8 +426,8 @@ class Tensor:
         try:
             array = self._room(self.shape, np.float32)
         except Error:
-            # A component that does not fit the shape is a better reason than an array that NumPy cannot make: the native call
-            # checks the components before it looks at the buffer.
+            # If a component does not fit the shape, this is a better error than that NumPy cannot make the array. The
+            # native call checks the components before it looks at the buffer.
             reader.dequantize(self._ordinal, np.empty(0, np.float32))
             raise
         reader.dequantize(self._ordinal, array.reshape(-1))

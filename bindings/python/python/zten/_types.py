@@ -92,7 +92,7 @@ _SAFETENSORS = {
     "f4_e2m1": "F4",
 }
 
-# The dtype as which files of generation 1.2 store the elements of each dtype that is not a storage dtype itself.
+# Maps each dtype that is not a storage dtype to the storage dtype with which files of generation 1.2 store its elements.
 _STORAGE = {
     "complex64": "f32",
     "complex128": "f64",

@@ -577,7 +577,8 @@ def _torch_part(
         storage, element = "u8", "f4_e2m1"
     else:
         storage, element = _types.from_torch(value.dtype, generation)
-    # A view of PyTorch may be marked as conjugated or negated. The elements in memory, which are written, are those before that.
+    # A view of PyTorch may be marked as conjugated or negated. The elements in memory, which are written, are not
+    # conjugated or negated until `resolve_conj` and `resolve_neg` copy them.
     value = value.detach().cpu()
     if value.is_conj() or value.is_neg():
         value = value.resolve_conj().resolve_neg()

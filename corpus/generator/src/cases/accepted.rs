@@ -62,7 +62,7 @@ fn orders(t: &mut Table) {
     let objects = dense("1.2.0").take("objects");
     let root = fields([("objects", objects), ("version", text("1.2.0"))]);
     t.accept("v12-objects-before-version", File::v1(root).blob(64, &DATA));
-    // The objects, which depend on the version, may come before the version in the manifest.
+    // The objects depend on the version, but may come before the version in the manifest.
     let complex = dense_object(&[2], component("complex64", 64, 16));
     let root = fields([("objects", fields([("w", complex)])), ("version", text("1.1"))]);
     t.accept("v11-objects-before-version", File::v1(root).blob(64, &DATA));
@@ -109,7 +109,7 @@ fn ignored_values(t: &mut Table) {
         t.accept(format!("v12-ignored-{case}"), file);
         t.accept(format!("v01-ignored-{case}"), ignored_v0().set("#0/x", value));
     }
-    // Keywords of one map are unknown fields in another.
+    // A keyword of one map is an unknown field in another map, where it may have any value.
     let words = dense("1.2.0")
         .set("shape", text("none"))
         .set("w:/offset", text("none"))
@@ -178,7 +178,8 @@ fn names(t: &mut Table) {
         ),
     );
     t.accept("v12-role-names", role);
-    // A role that equals the name of a field, after the map whose field has this name, is not a field of that map.
+    // These roles have the names of fields of a component. They are roles nevertheless, and not fields of the component
+    // before them.
     let roles = ["data", "digest", "encoding", "uncompressed_length", "type"];
     let parts = roles.into_iter().zip(1..).map(|(role, at)| (role, component("u8", 64 * at, 1)));
     let fields = v1("1.2.0", vec![("w", object(&[1], "dense", parts))]);
@@ -235,7 +236,7 @@ fn sparse(t: &mut Table) {
         .set("w:values/length", uint(2))
         .set("w:values/type", text("f8_e5m2"));
     t.accept("v12-coo-of-f8", typed);
-    // A complex value consists of two floats.
+    // A complex value consists of two floats, so the 8 bytes of `values` are one value.
     let complex = coo("1.2.0")
         .set("w:values/type", text("complex64"))
         .set("w:coords/length", uint(16))

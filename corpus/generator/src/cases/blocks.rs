@@ -14,7 +14,7 @@ fn sizes(t: &mut Table) {
     const RULE: &str = "zstd-block";
     let small = || Frame::windowed(WINDOW_1_KIB, 0);
     let large = || Frame::windowed(WINDOW_256_KIB, 0);
-    // Compressed blocks of the same size, with literals and without sequences.
+    // Adds a compressed block to `frame`, which consists of `length` literals and has no sequences.
     let packed = |frame: Frame, length: usize| {
         let literals = ramp(length);
         frame.compressed(&[raw_literals(&literals), vec![0]].concat(), &literals)
@@ -86,13 +86,14 @@ fn decoded_sizes(t: &mut Table) {
         let case = format!("decoded-over-{case}");
         reject(t, RULE, &case, (stored, at), count, &neighbor);
     }
-    // The size comes from a match: 5 literals, then 1,024 bytes from a distance of 5. The length code 43 is 131 and 7 bits, and 46
-    // is 1,027 and 10 bits.
+    // The decoded size comes from a match: 5 literals, and then 1,027 bytes from a distance of 5. The match length code
+    // 46 means 1,027 plus a number of 10 bits, which is 0 here.
     let content: Vec<u8> = ramp(5).into_iter().cycle().take(1032).collect();
     let block = sequence(&ramp(5), [5, 3, 46], &[0, 0x20]);
     let frame = |window| Frame::windowed(window, 0).compressed(&block, &content).end();
     accept(t, "match-of-1027", &frame(WINDOW_128_KIB).bytes, 1032);
-    // Only a decoder of blocks sees how many bytes a match produces.
+    // The content of this block is larger than the window. Only a decoder of blocks sees how many bytes a match produces,
+    // so the error is that the block is corrupt.
     let stored = frame(WINDOW_1_KIB).bytes;
     reject(t, "zstd-corrupt", "match-over-1-kib", (&stored, stored.len()), 1032, "match-of-1027");
 }

@@ -24,7 +24,7 @@ fn component_limit(t: &mut Table) {
         let case = format!("16-over-{limit}");
         reject_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
     }
-    // The default limit: 4 GiB plus one byte, all of which the frame really decodes to.
+    // The frame really decodes to 4 GiB plus one byte, which is one byte more than the default limit.
     let window = Frame::windowed(WINDOW_128_KIB, 0);
     let mut huge = window.clone().block(1, 128 << 10, &[0], &[]).bytes;
     let block = huge.split_off(window.bytes.len());
@@ -80,7 +80,7 @@ fn total_limit(t: &mut Table) {
         let case = format!("16-over-{limit}");
         reject_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
     }
-    // The sizes of objects and components add up. Raw components do not count.
+    // The decoded sizes of the compressed components of all objects are added up. Raw components do not count.
     let length = one.len() as u64;
     let of = |offset| zstd_component("u8", offset, length, 16);
     let raw = || component("f32", 256, 16);
@@ -114,7 +114,8 @@ fn total_limit(t: &mut Table) {
     t.accept("v01-two-zstd", entries.clone());
     let file = entries.at_data(128, 1, 0);
     t.reject_with(RULE, "v01-32-over-31", file, "v01-two-zstd", "limit=decoded-total:31");
-    // The values have 128 bytes, the indices 16 and indptr 16. Each component counts once, even if it is read several times.
+    // The values have 128 bytes, the indices 16 and the row pointers 16, together one byte more than the limit. Each
+    // component counts once, even if it is read several times.
     let file = undeclared(16).at_data(192, 0, 2);
     let neighbor = "v11-csr-all-zstd";
     t.reject_with(RULE, "v11-csr-160-over-159", file, neighbor, "limit=decoded-total:159");

@@ -127,7 +127,8 @@ fn types(t: &mut Table) {
         of("complex128", "f64", &[], &ramp(16)),
     ];
     accept(t, "types", canonical(None, types));
-    // Two elements of four bits share a byte, as the type says.
+    // The length of data of a type that zten does not know need not follow from the shape: here, two elements of the type
+    // `nf4` share a byte.
     let unknown = vec![of("nf4", "u8", &[2, 4], &ramp(4)), of("", "i32", &[1], &ramp(4))];
     accept(t, "unknown-type", canonical(None, unknown));
 }

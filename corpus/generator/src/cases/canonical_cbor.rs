@@ -182,7 +182,7 @@ fn floats(t: &mut Table) {
         ("signalling-nan", 0x7ff4_0000_0000_0000),
         ("nan-of-half-payload", 0x7ff8_0400_0000_0000),
     ];
-    // Each of these floats is representable as a half, and so also as a single and a double.
+    // Each of these floats can be represented as a half, so its encodings as a double and as a single are not canonical.
     for (case, bits) in floats {
         let double = [&[0xfb], &bits.to_be_bytes()[..]].concat();
         reject_value(t, &format!("double-{case}"), &double, 0);

@@ -36,7 +36,8 @@ fn unknown_format() -> File {
 }
 
 fn unknown(t: &mut Table) {
-    // The keys sort before, between and after the known ones. Some are keywords of other maps and versions.
+    // Each key is unknown in its map. The keys sort before, between and after the known ones. Some are keywords of other
+    // maps and versions.
     let keys = [
         ("root", "", ["x", "created", "Version", "shape", "components", "generator_of_this"]),
         ("object", "w:/", ["x", "dtype", "Shape", "layout", "version", "data_endianness"]),

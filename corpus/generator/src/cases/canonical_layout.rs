@@ -43,7 +43,7 @@ fn gaps(t: &mut Table) {
     parts[2] = parts[2].clone().at(256);
     let file = canonical(None, vec![tensor("w", &[2, 3], "sparse_csr", parts)]);
     reject(t, BLOB, "gap-before-last", file.mark("w:indices/offset"), "csr");
-    // A blob that ends at an aligned offset is followed by the next blob without a gap.
+    // After a blob that ends at an aligned offset, the next blob must begin at once. Here it begins 64 bytes later.
     let file = canonical(
         None,
         vec![bytes_at("bytes_64", 64, &ramp(64)), bytes_at("bytes_65", 192, &ramp(65))],
@@ -66,7 +66,8 @@ fn orders(t: &mut Table) {
         let file = canonical(None, vec![csr]).mark(&format!("w:{role}/offset"));
         reject(t, BLOB, case, file, "csr");
     }
-    // The names are in alphabetical order, into which a writer may have sorted them before writing the data.
+    // The blobs are in the alphabetical order of the names, in which a writer may have written the data. The manifest has
+    // the canonical order, in which shorter names come first, so the blobs are in the wrong order.
     let by_letter = vec![bytes_at("b", 128, &[2]), bytes_at("aa", 64, &[3])];
     reject(t, BLOB, "by-letter", canonical(None, by_letter).mark("b:data/offset"), "names");
 }
@@ -91,7 +92,7 @@ fn empty(t: &mut Table) {
     let only = dense("w", &[0], "f32", &[]).at(0);
     let file = canonical(None, vec![only]).mark("w:data/offset");
     reject(t, BLOB, "only-empty-at-0", file, "only-an-empty-blob");
-    // Empty blobs do not overlap other blobs.
+    // The empty blob lies inside another blob. It overlaps no bytes, but is not at its canonical offset.
     let inside = vec![dense("a", &[128], "u8", &ramp(128)), dense("b", &[0], "u8", &[]).at(128)];
     let file = canonical(None, inside).mark("b:data/offset");
     reject(t, BLOB, "empty-inside-another", file, "empty-blobs");

@@ -61,7 +61,7 @@ fn records(t: &mut Table) {
     reject(t, RULE, "length-before-digest", swapped(one(), "w:data", 1), "dense");
     reject(t, RULE, "offset-before-length", swapped(one(), "w:data", 2), "dense");
     reject(t, RULE, "offset-before-all", rotated(one(), "w:data"), "dense");
-    // The order of the fields in the specification.
+    // The fields are in the order in which the specification lists them, and not sorted as the canonical form requires.
     let listed = ["dtype", "offset", "length", "digest"];
     let file = one().edit("w:data", |item| {
         let Item::Map(head, mut pairs) = item else { panic!("not a map") };
@@ -99,7 +99,7 @@ fn objects(t: &mut Table) {
 }
 
 fn components(t: &mut Table) {
-    // The blobs are in the order of the manifest, so only the manifest is wrong.
+    // The blobs are in the same order as the components in the manifest, so only the order in the manifest is wrong.
     for (case, order, at) in [
         ("values-before-indptr", [1, 0, 2], 1),
         ("indices-before-values", [0, 2, 1], 2),
@@ -156,7 +156,8 @@ fn kinds(t: &mut Table) {
     }
     reject_keys(t, "order-third-of-4", vec![uint(0), uint(2), uint(1), uint(3)], 2);
     reject_keys(t, "order-last-of-4", vec![uint(1), uint(2), uint(3), uint(0)], 3);
-    // The keys of attributes themselves are texts, and must not repeat.
+    // The keys of the attributes themselves must be texts and must not repeat in any file, so only their order can be
+    // wrong here.
     for (case, path) in [("file", "attributes"), ("object", "w:/attributes")] {
         let pair = |first: &str, second: &str| {
             let pairs = vec![(text(first), uint(0)), (marked(text(second)), uint(0))];
@@ -186,7 +187,7 @@ fn repeated(t: &mut Table) {
     let (a, b) = (text("a"), text("b"));
     reject_keys(t, "repeated-third", vec![a.clone(), b.clone(), b.clone()], 2);
     reject_keys(t, "repeated-apart", vec![a.clone(), b, a], 2);
-    // The two entries have the same value, unlike the entries above.
+    // Here the two entries with the same key also have the same value. In the cases above, their values differ.
     let same = map(vec![(text("a"), uint(0)), (marked(text("a")), uint(0))]);
     reject(t, RULE, "repeated-with-value", attribute().set("attributes/x", same), "attribute");
 }
@@ -212,7 +213,8 @@ fn inside(t: &mut Table) {
         let file = attribute().set("w:/attributes/x", item());
         reject(t, RULE, format!("{kind}-in-object"), file, "attribute");
     }
-    // The map continues after a nested map.
+    // The outer map has the keys 1 and 0, which are in the wrong order. The value of each is a map, after which the outer
+    // map continues.
     let after = map(vec![
         (uint(1), map(vec![(uint(5), uint(0))])),
         (marked(uint(0)), map(vec![(uint(6), uint(0))])),

@@ -52,7 +52,7 @@ pub(crate) fn cases(t: &mut Table) {
     keys(t);
     names(t);
     counts(t);
-    // The deepest nesting that a manifest may have.
+    // These attributes are nested as deep as a manifest may be.
     let arrays = attribute().set("attributes/x", nested(DEEP, &[0x81], &[0], &[]));
     accept(t, "deep-arrays", arrays);
     let maps = attribute().set("attributes/x", nested(DEEP, &[0xa1, 0], &[0], &[]));
@@ -82,7 +82,7 @@ fn attributes(t: &mut Table) {
         ("bias", raw(&[0x20])),
         ("empty", array(vec![sorted([]), array(vec![]), text(""), bytes(&[])])),
         ("big", tag(2, bytes(&[1, 0, 0, 0, 0, 0, 0, 0, 0]))),
-        // A tag is not normalized, even if its value has a shorter encoding without the tag.
+        // The canonical form keeps a tag, even if the number in it has a shorter encoding without the tag.
         ("small", tag(2, bytes(&[0, 1]))),
     ]);
     let object = sorted([

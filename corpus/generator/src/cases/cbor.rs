@@ -61,13 +61,14 @@ pub(crate) fn cases(t: &mut Table) {
 fn reserved(t: &mut Table) {
     for major in 0..8_u8 {
         for additional in 28..32 {
-            // In these major types, the additional information 31 is an indefinite length or the break, and not
-            // reserved.
+            // In the major types 2 to 5 and 7, the additional information 31 means an indefinite length or the break, and
+            // is not reserved.
             if additional == 31 && !matches!(major, 0 | 1 | 6) {
                 continue;
             }
             let byte = major << 5 | additional;
-            // A reader that takes this for a tag without a number would find the content of the tag.
+            // The reserved head of a tag is followed by a 0: a reader that takes the head for a tag without a number
+            // would find its content.
             let bytes = if major == 6 { vec![byte, 0] } else { vec![byte] };
             let case = format!("head-{byte:02x}");
             reject_ignored(t, "cbor-reserved", &case, IGNORED[0], (Item::Raw(bytes), 0));
@@ -82,7 +83,8 @@ fn reserved(t: &mut Table) {
         let file = ignored().bad(path, raw(&[0x1e]));
         t.reject("cbor-reserved", format!("head-1e-for-{name}"), file, "v12-ignored-fields");
     }
-    // A reader that takes the low bits for a width would find a complete argument.
+    // A reader that uses only the two low bits of the additional information as the width of the argument would read the
+    // bytes after the head as a complete argument.
     let offset = ignored().bad("w:data/offset", raw(&[0x1c]));
     t.reject("cbor-reserved", "head-1c-for-offset", offset, "v12-ignored-fields");
     t.reject(
@@ -118,7 +120,7 @@ fn simple(t: &mut Table) {
         reject_ignored(t, "cbor-simple", "f8-00", *place, (raw(&[0xf8, 0]), 0));
     }
     reject_ignored(t, "cbor-simple", "nested-f8-18", IGNORED[2], (raw(&[0x81, 0xf8, 0x18]), 1));
-    // Null, encoded in two bytes, in a position that allows null.
+    // The digest is null, which is allowed there, but is encoded in two bytes.
     let null = dense("1.2.0").bad("w:data/digest", raw(&[0xf8, 22]));
     t.reject("cbor-simple", "null-as-digest", null, "v12-dense");
 }
@@ -153,7 +155,7 @@ fn breaks(t: &mut Table) {
             "v12-dense",
         );
     }
-    // The array declares two dimensions, and the break follows the first.
+    // The array declares two dimensions, but a break follows the first one.
     let shape = dense("1.2.0").set("w:/shape", marked_at(2, raw(&[0x82, 4, 0xff])));
     t.reject("cbor-break", "in-definite-shape", shape, "v12-dense");
     let entries = dense_v0().edit("", |root| match root {
@@ -208,7 +210,8 @@ fn counts(t: &mut Table) {
             t.reject("cbor-count", format!("v01-{place}-of-{name}"), file, "v01-dense");
         }
     }
-    // The array or map claims one item more than there are bytes left in the manifest.
+    // The array or map claims more items than there are bytes left in the manifest. An entry of a map consists of two
+    // items.
     let items: [(&str, &[u8]); 5] = [
         ("array-of-1-in-0-bytes", &[0x81]),
         ("array-of-3-in-2-bytes", &[0x83, 0, 0]),

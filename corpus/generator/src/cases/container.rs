@@ -33,20 +33,20 @@ fn lengths(t: &mut Table) {
     );
     t.reject("file-size", "v12-header-only", v1("1.2", NONE).keep(8), "v12-smallest");
     t.reject("file-size", "v12-header-as-footer", File::v1(raw(b"")).keep(16), "v12-smallest");
-    // Both magics are complete, and the size field lacks one byte.
+    // The file has 23 bytes: both magics are complete, but the size field between them lacks one byte.
     let magic_as_size = u64::from_le_bytes(*MAGIC_V1);
     let short = File::v1(raw(&[0; 7])).footer(b"").size(magic_as_size);
     t.reject("file-size", "v12-23-bytes", short, "v12-smallest");
     t.reject("file-size", "v01-header-only", v0(vec![]).keep(8), "v01-empty");
     t.reject("file-size", "v01-15-bytes", v0(vec![]).keep(15), "v01-empty");
-    // The file has a header and a footer, and a manifest of 0 bytes between them.
+    // The size of the manifest is 0. In the first two files, the header and the footer have no manifest between them.
     t.reject("cbor-truncated", "v12-manifest-of-0", File::v1(marked(raw(b""))), "v12-smallest");
     t.reject("cbor-truncated", "v01-manifest-of-0", File::v0(marked(raw(b""))), "v01-empty");
     let unused = dense("1.2.0").size(0).at_size_field();
     t.reject("cbor-truncated", "v12-size-0-after-manifest", unused, "v12-dense");
     let unused = dense_v0().size(0).at_size_field();
     t.reject("cbor-truncated", "v01-size-0-after-manifest", unused, "v01-dense");
-    // One additional zero shifts the size field, which is then 0.
+    // After an additional zero, the last 8 bytes of the file, which are the size of the manifest, are all 0.
     let moved = v0(vec![]).tail(&[0]).at_size_field();
     t.reject("cbor-truncated", "v01-byte-after-file", moved, "v01-empty");
 }
@@ -67,7 +67,7 @@ fn magics(t: &mut Table) {
         t.reject("header-magic", name, dense("1.2.0").header(header), "v12-dense");
     }
     t.reject("header-magic", "v01-lower-case", dense_v0().header(b"zten0001"), "v01-dense");
-    // These are not zTensor files: the magic is validated before the length.
+    // This file is no zTensor file, and too short for one. The magic is validated first, so the error is about the magic.
     t.reject(
         "header-magic",
         "ten-bytes",
@@ -116,7 +116,8 @@ fn sizes(t: &mut Table) {
     }
     t.reject("manifest-bounds", "v12-1-gib", dense("1.2.0").size(GIB), "v12-dense");
     t.reject("manifest-bounds", "v01-1-gib", dense_v0().size(GIB), "v01-dense");
-    // The size of the smallest manifest is exactly the file's length minus 24 (in 0.1 minus 16).
+    // The largest size that is possible is the file's length minus 24 (in 0.1 minus 16), so all of these sizes are too
+    // large.
     for (name, less) in
         [("file", 0), ("file-less-16", 16), ("file-less-17", 17), ("file-less-23", 23)]
     {
@@ -181,18 +182,18 @@ fn roots(t: &mut Table) {
     t.reject("root-type", "v01-null", dense_v0().bad("", raw(&[0xf6])), "v01-dense");
     let wrapped = dense_v0().edit("", |root| marked(fields([("tensors", root)])));
     t.reject("root-type", "v01-array-in-map", wrapped, "v01-dense");
-    // The manifest of one generation in the container of another.
+    // Each of these files has the manifest of one generation in the container of another.
     let manifest = dense_v0().edit("", marked).header(MAGIC_V1).footer(MAGIC_V1);
     t.reject("root-type", "v01-manifest-in-v12", manifest, "v01-dense");
     let manifest = dense("1.2.0").edit("", marked).header(MAGIC_V0).footer(b"");
     t.reject("root-type", "v12-manifest-in-v01", manifest, "v12-dense");
-    // With a size that is one byte too small, the manifest begins at its first key. With a size of 1, it begins at its last value.
+    // The declared size of the manifest is one byte too small, so the manifest begins at its first key, which is no map.
     let late = v1("1.2", NONE);
     let size = late.manifest_len() as u64;
     let key = late.mark_key("version").size(size - 1);
     t.reject("root-type", "v12-size-one-less", key, "v12-smallest");
-    // A manifest of 1 byte consists of the last byte of the file's only object. The error must not name the object,
-    // because the object is not parsed.
+    // The declared size is 1, so the manifest is the last byte of the file's only object. The error must not name the
+    // object, because the object is not parsed.
     let shape = vec![("w", dense_object(&[2, 2], component("f32", 64, 16)))];
     let one = v1("1.2.0", shape).blob(64, &DATA).size(1).at_last_manifest_byte();
     t.reject("root-type", "v12-size-1", one, "v12-dense");

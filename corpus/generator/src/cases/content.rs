@@ -30,7 +30,7 @@ fn dense_vectors(t: &mut Table) {
         t.reject("bool-value", format!("v12-{case}"), file, "v12-bool");
         let file = bools("1.1.0", bytes).at_data(64 + place, 0, 0);
         t.reject("bool-value", format!("v11-{case}"), file, "v11-bool");
-        // In 0.1, any byte except 0 is true.
+        // In 0.1, any byte except 0 is true, so the same bytes are valid.
         let file = v0(vec![entry("w", "bool", &[8], 64, 8)]).blob(64, &bytes);
         t.accept(format!("v01-bool-{case}"), file);
     }
@@ -39,7 +39,7 @@ fn dense_vectors(t: &mut Table) {
 }
 
 fn everywhere(t: &mut Table) {
-    // Each component of each object has an invalid bool in one file.
+    // Invalid bools are rejected in every component of every object. Each of these files has one in another place.
     let extra = |byte| dense("1.2.0").set("w:mask", component("bool", 128, 1)).blob(128, &[byte]);
     t.accept("v12-extra-bool", extra(1));
     t.reject("bool-value", "v12-extra-role", extra(2).at_data(128, 0, 1), "v12-extra-bool");

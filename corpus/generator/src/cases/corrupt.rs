@@ -76,7 +76,7 @@ fn sections(t: &mut Table) {
         block[at] = byte;
         block
     };
-    // The number of sequences is at byte 6, and their modes are at byte 7.
+    // Byte 6 of the block is the number of sequences, and byte 7 has the modes of their three tables.
     for (case, block) in [
         ("literals-cut", edit(0, 31 << 3)),
         ("two-sequences-for-one", edit(6, 2)),
@@ -100,12 +100,13 @@ fn sections(t: &mut Table) {
     }
     let packed = [raw_literals(&ramp(16)), vec![0]].concat();
     accept(t, "packed", &frame(&packed), 16);
-    // A block without any content, not even sections. All output comes from the next block.
+    // The compressed block has no bytes, not even the headers of its sections. It is corrupt, although the block after it
+    // gives all of the output.
     let empty = Frame::windowed(WINDOW_1_KIB, 0).compressed(&[], &[]);
     let at = empty.bytes.len();
     let stored = empty.raw(&ramp(16)).end().bytes;
     reject(t, CORRUPT, "empty-block", (&stored, at), 16, "packed");
-    // The last two bits of the modes are reserved.
+    // The two low bits of the modes are reserved, and must be 0.
     for bits in 1..4 {
         let stored = frame(&edit(7, 0x54 | bits));
         let case = format!("sequence-modes-{bits}");
@@ -133,14 +134,17 @@ fn offsets(t: &mut Table) {
         let case = format!("offset-{case}-over-window");
         reject(t, CORRUPT, &case, (&stored, stored.len()), 2052, "offset-of-1023");
     }
-    // Without literals, this code means the first repeated offset minus one: 4 becomes 3, and 1 becomes 0, which is invalid.
+    // Adds a block without literals, with a match whose offset value is `bits`, 2 or 3. Without literals, value 1 means
+    // the second repeated offset, value 2 the third, and value 3 the first minus one. At the beginning of a frame, these
+    // offsets are 1, 4 and 8.
     let back = |bits: u8| {
         let block = sequence(&[], [0, 1, 8], &[bits]);
         let output: Vec<u8> = [ramp(5), [2, 3, 4, 5].repeat(3)[..11].to_vec()].concat();
         let frame = Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(5));
         frame.compressed(&block, &output[5..]).end().bytes
     };
-    // Value 2 is the second repeated offset, 8, which is before the output. Value 3 is the first one minus one.
+    // Value 3 means the offset 1 − 1 = 0, which is invalid. Value 2 means the offset 8, which is before the beginning of
+    // the output.
     let stored = back(3);
     reject(t, CORRUPT, "offset-of-0", (&stored, stored.len()), 16, "repeated-offset");
     let stored = back(2);
@@ -162,7 +166,7 @@ fn huffman(tree: &[u8], streams: &[u8], four: bool) -> Vec<u8> {
 }
 
 fn literals(t: &mut Table) {
-    // The description gives the weight 1 of the first symbol. The weight of the second symbol follows from it.
+    // This tree gives the first symbol the weight 1. The weight of the second symbol, also 1, follows from it.
     let tree = &[0x80, 0x10];
     let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
     let of = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &bits).end().bytes;
@@ -213,7 +217,7 @@ fn stream(bits: &str) -> Vec<u8> {
 
 /// Adds cases about Huffman trees of more than two symbols.
 fn trees(t: &mut Table) {
-    // Twelve symbols, with eleven listed weights: codes of 1 to 11 bits.
+    // The tree has twelve symbols and lists the weights of eleven. The codes have 1 to 11 bits.
     let tree = [0x8a, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
     let content: [u8; 16] = [0, 11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6, 11, 10, 0, 1];
     let code = |symbol: u8| match symbol {
@@ -228,7 +232,8 @@ fn trees(t: &mut Table) {
     let mut rejected = |case: &str, tree: &[u8], bits: &str| {
         corrupt_literals(t, case, &huffman(tree, &stream(bits), false), "huffman-of-11-bits");
     };
-    // Two codes of one bit, although the longest code would have two bits.
+    // Both symbols have the weight 2, and so codes of one bit. By these weights, the longest code has two bits, but no
+    // symbol has such a code.
     rejected("tree-without-longest", &[0x80, 0x20], "1011001001110001");
     // The weights 4, 1 and 1 leave room for six of the longest codes, which a single code cannot fill. The stream uses only codes
     // that exist.
@@ -240,7 +245,8 @@ fn trees(t: &mut Table) {
 /// that do not occur in the tree. If the table lists a weight above 11, the block is corrupt, because no Huffman code
 /// is longer than 11 bits.
 fn named_weights(t: &mut Table) {
-    // Every tree below decodes to the weights 0 and 1, so symbols 1 and 2 have codes of one bit.
+    // Every tree below decodes to the weights 0 and 1 for the symbols 0 and 1, from which the weight 1 of the symbol 2
+    // follows. So the symbols 1 and 2 have codes of one bit.
     let content: [u8; 16] = [1, 2, 1, 1, 2, 2, 1, 2, 2, 1, 1, 1, 2, 2, 2, 1];
     let bits: String = content.iter().map(|symbol| if *symbol == 1 { '0' } else { '1' }).collect();
     let block = |tree: &[u8]| huffman(tree, &stream(&bits), false);
@@ -274,7 +280,8 @@ fn named_weights(t: &mut Table) {
 
 /// Adds cases about literals in four streams, which need at least six literals.
 fn quarters(t: &mut Table) {
-    // The description gives the weight 1 of the first symbol. The weight of the second symbol follows from it.
+    // Returns a frame with `content` as literals in four streams. Their tree, `[0x80, 0x10]`, gives the first symbol the
+    // weight 1, from which the weight 1 of the second symbol follows.
     let of = |content: &[u8], streams: &[u8]| {
         let size = u32::try_from(2 + 6 + streams.len()).expect("a size");
         let made = u32::try_from(content.len()).expect("a size");
@@ -295,7 +302,7 @@ fn frames(t: &mut Table) {
     let tree = huffman(&[0x80, 0x10], &codes, false);
     let mut no_tree = huffman(&[], &codes, false);
     no_tree[0] |= 1;
-    // The second block repeats all three tables of the first.
+    // The block `again` uses all three tables of the block before it.
     let again = [&raw_literals(&ramp(5))[..], &[1, 0xfc, 0x08]].concat();
     for (what, block, next, content) in
         [("tree", tree, no_tree, bits.to_vec()), ("tables", valid(), again, content())]
@@ -325,7 +332,8 @@ fn repeats(t: &mut Table) {
         frame.compressed(&sequence(literals, [plain, code, 0], &[bits]), &made)
     };
     let begun = || Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(16));
-    // The third offset becomes the first, and the first two move back.
+    // A match at the third repeated offset, 8, makes it the first one: the repeated offsets are then 8, 1 and 4, so the
+    // third is 4.
     let third = copy(begun(), &[9], (1, 0b11), 8);
     accept(t, "third-offset", &copy(third, &[7], (1, 0b11), 4).end().bytes, 24);
     let bare = copy(begun(), &[], (1, 0b10), 8);
@@ -350,7 +358,7 @@ fn places(t: &mut Table) {
         let at = frame.bytes.len();
         (frame.compressed(second, &content()).end().bytes, at)
     };
-    // The match in the second block reaches into the output of the first block.
+    // In each rejected file, one of two blocks cannot be decoded. The error is at the end of this block.
     let (frame, _) = two(&valid(), &valid());
     accept(t, "two-sequences", &frame, 32);
     let (frame, at) = two(&bad, &valid());
@@ -359,7 +367,8 @@ fn places(t: &mut Table) {
     let (frame, _) = two(&valid(), &worse);
     reject(t, CORRUPT, "second-block", (&frame, frame.len()), 32, "two-sequences");
 
-    // A match cannot reach back into the output of an earlier frame.
+    // In the rejected file, the match in the second frame reaches back into the output of the first frame, which is not
+    // allowed.
     let next = |block: &[u8]| {
         let first = Frame::single(16, 0).raw(&ramp(16)).end().bytes;
         let second = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end();
@@ -374,7 +383,7 @@ fn places(t: &mut Table) {
 /// Adds cases about headers, which must end within their block, whatever the checksum after the block looks like.
 fn headers(t: &mut Table) {
     let checked = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, CHECKED).compressed(block, &[7; 16]);
-    // The block has literals that repeat one byte, with a literals header of 3 bytes.
+    // In the valid file, the literals header has 3 bytes, and the literals repeat one byte.
     accept(t, "repeated-and-checksum", &checked(&[0x0d, 1, 0, 7, 0]).end().bytes, 16);
     let mut rejected = |case: &str, block: &[u8], sum: [u8; 4], neighbor: &str| {
         let mut frame = checked(block).end().bytes;
@@ -382,10 +391,12 @@ fn headers(t: &mut Table) {
         frame[end - 4..].copy_from_slice(&sum);
         reject(t, CORRUPT, case, (&frame, end), 16, neighbor);
     };
-    // If a decoder read on into the checksum, the header would give 1,048,560 bytes of literals.
+    // The block ends within the literals header. If a decoder read on into the checksum, the header would give 1,048,560
+    // bytes of literals.
     let neighbor = "repeated-and-checksum";
     rejected("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbor);
-    // If a decoder read on into the checksum, the compression modes would have a reserved bit.
+    // The block ends before the compression modes. If a decoder read on into the checksum, the modes would have a
+    // reserved bit.
     let block = &valid()[..7];
     rejected("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");
 }

@@ -43,14 +43,14 @@ fn content_size(t: &mut Table) {
             wrong("65536-more", COUNT + 65536);
         }
     }
-    // The frames decode to no bytes, although their headers declare a content size above 0.
+    // The frames decode to no bytes. The header of the rejected one declares a content size of 1.
     let none = |size| {
         let frame = Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0);
         frame.raw(&[]).end().bytes
     };
     accept(t, "size-of-nothing", &none(0), 0);
     reject(t, RULE, "one-for-nothing", (&none(1), 0), 0, "size-of-nothing");
-    // The decoded bytes come from a block of one repeated byte, and then from compressed blocks.
+    // The decoded bytes come from a block that repeats one byte.
     let rle = |size| Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0).repeat(7, 300).end();
     accept(t, "size-of-rle", &rle(300).bytes, 300);
     reject(t, RULE, "rle-one-more", (&rle(301).bytes, 0), 300, "size-of-rle");
@@ -59,7 +59,8 @@ fn content_size(t: &mut Table) {
 
 fn single_segment(t: &mut Table) {
     const RULE: &str = "zstd-content-size";
-    // Each of the two blocks fits in the declared content size, but both together do not.
+    // The two blocks decode to 8 bytes each. In the rejected files, the declared content size is not 16, but each block
+    // alone fits in it.
     let of = |size: u8| {
         let frame = Frame::single(size, 0).raw(&ramp(16)[..8]);
         frame.raw(&ramp(16)[8..]).end().bytes
@@ -70,13 +71,14 @@ fn single_segment(t: &mut Table) {
         let case = format!("1-byte-{case}");
         reject(t, RULE, &case, (&of(size), 0), 16, neighbor);
     }
-    // If the declared size is 0, the window is 0, and no block fits in it.
+    // A frame with a single segment has a window of its declared content size, here 0 and 15 bytes. The block of 16 bytes
+    // does not fit in it.
     let zero = Frame::single(0, 0).raw(&ramp(16)).end();
     let at = zero.blocks[0];
     reject(t, "zstd-block", "in-window-of-nothing", (&zero.bytes, at), 16, "raw");
     let small = Frame::single(15, 0).raw(&ramp(16)).end();
     reject(t, "zstd-block", "in-window-of-15", (&small.bytes, at), 16, "raw");
-    // The errors in the sizes of two frames cancel each other.
+    // In the first of these rejected files, the errors in the content sizes of the two frames cancel each other.
     let pair = |first: u8, second: u8| {
         let frame = |size, from: usize| {
             Frame::single(size, 0).raw(&ramp(16)[from..][..4]).raw(&ramp(16)[from + 4..][..4])
@@ -98,7 +100,7 @@ fn single_segment(t: &mut Table) {
 fn checksum(t: &mut Table) {
     const RULE: &str = "zstd-checksum";
     let frame = |length: usize| Frame::windowed(WINDOW_1_KIB, CHECKED).raw(&ramp(length));
-    // The hash is computed over groups of 32, 8, 4 and 1 bytes.
+    // The hash of a checksum is computed over groups of 32, 8, 4 and 1 bytes. These lengths need different groups.
     for (length, bit) in [(1_u8, 0), (15, 31), (32, 7), (100, 16)] {
         let frame = frame(length.into());
         let neighbor = format!("checksum-of-{length}");
@@ -171,7 +173,7 @@ fn size(t: &mut Table) {
         t.reject(RULE, format!("{host}-nothing"), zero, &neighbor);
     }
     reject(t, RULE, "something-for-nothing", (&raw(1), 0), 0, "nothing");
-    // The content of an unknown format must also have the declared size.
+    // The content of a component must have the declared size, even if the format of the object is unknown.
     let unknown = |length: usize| {
         let stored = raw(length);
         let data = zstd_component("f32", 64, stored.len() as u64, 16);

@@ -29,7 +29,7 @@ fn forms(t: &mut Table) {
         t.accept(format!("v12-digest-{case}"), dense("1.2.0").set("w:data/digest", text(digest)));
         t.accept(format!("v01-checksum-{case}"), dense_v0().set("#0/checksum", text(digest)));
     }
-    // These digests have a valid form, but an algorithm that zten does not know.
+    // These digests have a valid form, but an algorithm that zten does not know: the files open, but cannot be verified.
     for (case, digest) in
         [("unknown", "blake3:0123456789abcdef"), ("upper-case", "SHA256:00"), ("not-hex", "md5:?")]
     {

@@ -38,7 +38,7 @@ fn alignment(t: &mut Table) {
         let file = vectors_v0(&[("w", offset, 16)], 144).mark("#0/offset");
         t.reject("blob-alignment", format!("v01-{offset}"), file, "v01-vector");
     }
-    // An empty blob touches no other blob, but must be aligned.
+    // An empty blob has no bytes, so it cannot overlap another blob, but its offset must be aligned.
     t.accept("v12-empty-vector", vectors(&[("w", 128, 0)], 144));
     t.accept("v01-empty-vector", vectors_v0(&[("w", 128, 0)], 144));
     for offset in [1, 8, 63, 144] {
@@ -107,7 +107,7 @@ fn empty(t: &mut Table) {
     t.accept("v12-empty-blob-inside-another", vectors(&[("w", 64, 128), ("e", 128, 0)], 192));
     t.accept("v01-empty-blob-inside-another", vectors_v0(&[("e", 128, 0), ("w", 64, 128)], 192));
     t.accept("v12-empty-blobs-shared", vectors(&[("d", 64, 0), ("e", 64, 0), ("w", 64, 16)], 80));
-    // Appending left the manifest of the first edition of the file in a gap between the blobs.
+    // The file was appended to: the manifest of its first edition is left in a gap between the blobs, which is allowed.
     let first = dense("1.2.0").build("").bytes;
     let appended = dense("1.2.0")
         .push("objects", text("v"), dense_object(&[2, 2], component("f32", 256, 16)))

@@ -64,11 +64,12 @@ fn roles(t: &mut Table) {
     t.reject("quantized-roles", "v12-roles-of-dense", weight, "v12-dense");
     let only_zeros = quantized("1.2.0").without("w:scales").lacks("w:packed_weight");
     t.reject("quantized-roles", "v12-only-zeros", only_zeros, "v12-quantized");
-    // The items after an empty map are not its fields.
+    // The component `data` is an empty map. The key `dtype` after it is another role, and not a field of `data`.
     let parts = vec![("data", marked(fields([]))), ("dtype", component("f32", 64, 16))];
     let empty = v1("1.2.0", vec![("w", object(&[2, 2], "dense", parts))]).blob(64, &DATA);
     t.reject("dtype-missing", "v12-before-a-role-of-that-name", empty, "v12-dense");
-    // A field of one object does not count for the next object.
+    // The second object has no components. Those of the first object, which are right for the format, do not count for
+    // it.
     for (format, rule, before) in [
         ("dense", "dense-roles", dense("1.2.0")),
         ("sparse_csr", "csr-roles", csr("1.2.0")),
@@ -90,7 +91,7 @@ fn roles(t: &mut Table) {
             neighbor,
         );
     }
-    // These files break a rule even with the tolerance for missing zero points.
+    // This file lacks the scales, so it breaks a rule even with the tolerance for missing zero points.
     let scales = quantized("1.2.0").lacks("w:scales");
     let case = "v12-no-scales-where-zeros-may-lack";
     t.reject_with("quantized-roles", case, scales, "v12-quantized", "tolerate=missing-zeros");
@@ -111,7 +112,8 @@ fn narrow(version: &str, role: &str, dtype: &str, width: u64) -> File {
     let width_of = usize::try_from(width).expect("a width");
     let offset = if role == "indptr" { 192 } else { 128 };
     let bytes: Vec<u8> = data.iter().flat_map(|n| n.to_le_bytes()[..width_of].to_vec()).collect();
-    // The data becomes shorter, so that no bytes of the wide entries are left to read.
+    // Before the narrow entries are written, the wide ones are replaced by zeros, so that a reader of wide entries does
+    // not find them.
     file.set(&format!("w:{role}/dtype"), text(dtype))
         .set(&format!("w:{role}/length"), uint(entries * width))
         .blob(offset, &words(&[0; 4][..usize::try_from(entries).expect("an entry count")]))
@@ -151,7 +153,7 @@ fn index_dtypes(t: &mut Table) {
         let typed = narrow("1.1.0", role, "u8", 1).bad(&format!("w:{role}/type"), text("f8_e5m2"));
         t.reject("index-type", format!("v11-{role}-f8_e5m2"), typed, &format!("v11-{role}-u8"));
     }
-    // The floats of complex numbers are not integers either.
+    // Complex numbers, which consist of floats, are not integers either.
     let complex = narrow("1.1.0", "indices", "complex64", 8).mark("w:indices/dtype");
     t.reject("index-dtype", "v11-indices-complex64", complex, "v11-csr");
     let values = csr("1.2.0").set("w:values/type", text("logits"));
@@ -169,7 +171,8 @@ fn ranks(t: &mut Table) {
     }
     t.reject("coo-rank", "v12-0", coo("1.2.0").bad("w:/shape", uints(&[])), "v12-coo");
     t.reject("coo-rank", "v11-0", coo("1.1.0").bad("w:/shape", uints(&[])), "v11-coo");
-    // A reader that only multiplies rank × nnz would get 0 × 2, which is 0.
+    // The shape is empty, so the rank is 0, and so is rank × nnz, the number of coordinates. A reader that compares only
+    // this product would accept the file.
     let empty = coo("1.2.0").set("w:coords/length", uint(0)).bad("w:/shape", uints(&[]));
     t.reject("coo-rank", "v12-0-without-coords", empty, "v12-coo");
 }
@@ -192,7 +195,7 @@ fn csr_sizes(t: &mut Table) {
     let narrow = narrow("1.1.0", "indices", "u16", 2).bad("w:indices/length", uint(8));
     t.reject("csr-nnz", "v11-u16-more", narrow, "v11-indices-u16");
 
-    // For compressed components, the decoded length counts.
+    // The decoded length of a compressed component decides how many entries the component has.
     let zstd = |role: &str, data: &[u64], decoded: u64| {
         let frame = zstd_frame(&words(data));
         let (offset, at) = if role == "indptr" { (192, 192) } else { (128, 128) };
@@ -205,7 +208,7 @@ fn csr_sizes(t: &mut Table) {
     t.reject("csr-indptr-size", "v12-zstd", file, "v12-csr-zstd-indptr");
     let file = zstd("indices", &[0, 2, 1], 16).mark("w:indices/uncompressed_length");
     t.reject("csr-nnz", "v12-zstd", file, "v12-csr-zstd-indices");
-    // The row pointers come before the values and indices in the manifest.
+    // In these files, the row pointers come before the values and indices in the manifest.
     let order = |indptr: u64| {
         let components = vec![
             ("indptr", component("u64", 192, indptr)),
@@ -279,8 +282,8 @@ fn overflow(t: &mut Table) {
     let eight = none(&[(1 << 61) - 1, 1], "sparse_csr", "indptr").mark("w:indptr/length");
     t.reject("csr-indptr-size", "v12-bytes-wrap-to-0", eight, "v12-csr");
     t.accept("v12-coo-without-values", none(&[3, 4], "sparse_coo", "coords"));
-    // The manifest may claim any decoded size for compressed values. A reader that multiplies in 64 bits gets 0 for 2
-    // × 2^63 and for 8 × 2^61.
+    // The manifest may claim any decoded size for compressed values. A reader that multiplies in 64 bits gets 0 for 2 ×
+    // 2^63 and for 8 × 2^61.
     let frame = zstd_frame(&[]);
     let claim = |shape: &[u64], decoded| {
         let values = zstd_component("u8", 64, frame.len() as u64, decoded);

@@ -68,7 +68,7 @@ fn magic(t: &mut Table) {
     first("space-before", &[&[0x20], &one[..]].concat());
     first("magic-cut-to-1", &MAGIC[..1]);
     first("magic-cut-to-3", &MAGIC[..3]);
-    // Content without bytes still needs a frame.
+    // A compressed component without stored bytes has no frame, which even content of 0 bytes needs.
     reject(t, "zstd-magic", "no-frame", (&[], 0), 0, "nothing");
     reject(t, "zstd-magic", "no-frame-for-16", (&[], 0), 16, "raw");
 

@@ -20,7 +20,7 @@ pub(super) fn one(Content { stored, decoded }: Content) -> Made {
     Made { file: built(layout), decoded: decoded as u64 }
 }
 
-/// The kind of all blocks of a frame, which a decoder finds expensive.
+/// The kind of the blocks of a frame. Frames of each kind are expensive to decode.
 #[derive(Clone, Copy)]
 pub(super) enum Block {
     Raw,

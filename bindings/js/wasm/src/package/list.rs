@@ -122,7 +122,8 @@ impl Reading {
 /// Returns whether the stored bytes of `component` are its elements in order, so that a part can be read without later bytes.
 fn is_windowed(component: &Component<'_>) -> bool {
     let is_bool = component.dtype() == DType::Bool;
-    // If a bool is invalid and the checksum is wrong, the checksum is reported, which needs all bytes.
+    // A component of bools with a checksum is read whole: if a bool is invalid and the checksum is wrong, the checksum is
+    // reported.
     component.encoding() == Encoding::Raw
         && !component.is_strided()
         // The checksum of a storage that several tensors share needs all bytes of the storage before the first element. A

@@ -96,7 +96,8 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let elements = tensor.element_count().ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if component.decoded_length() != elements.checked_mul(width) {
-        // The elements are of a type that zten does not know, so it is not known how many bytes an element takes.
+        // The data has another length than elements of `kind` would have, so it is not known how many bytes an element
+        // takes.
         return Err(Misuse::Type.into());
     }
     // The tensor is shown as a matrix: its last dimension gives the columns, and all other dimensions together give the rows.

@@ -106,7 +106,7 @@ fn places(shape: &[u64], ranges: &[Range<u64>]) -> Option<Vec<u64>> {
 fn texts(kind: NumberKind, bytes: &[u8]) -> Vec<String> {
     let text = |element: &[u8]| {
         let mut text = Vec::new();
-        // Writing to a vector does not fail.
+        // Writing to a vector does not fail, so the empty text is never returned.
         kind.write(&mut text, element, Style::Text)
             .map_or_else(|_| String::new(), |()| String::from_utf8(text).unwrap_or_default())
     };

@@ -234,7 +234,8 @@ fn files_of_every_format_are_described() {
             }
         }
         for path in files(&format!("other/{format}/reject")) {
-            // A file of a split model is valid alone.
+            // A file of a split model may be valid alone, and break the rule in its name only together with the other
+            // files.
             if path.to_str().unwrap().contains("-of-0") {
                 continue;
             }
@@ -255,10 +256,10 @@ fn wrong_calls_of_the_host_get_answers() {
     let bytes = fs::read(path.unwrap()).unwrap();
     let (length, source) = (bytes.len() as u64, leaked(bytes.clone()));
     let mut session = Session::default();
-    // A call that is not allowed at this time.
+    // The host supplies bytes, although no file has been begun.
     session.supply(vec![1; 9], source, &mut Vec::new()).unwrap();
     assert!(session.needs().is_none());
-    // The host supplies too few bytes or too many.
+    // The host supplies fewer or more bytes than the session needs.
     for wrong in [0, 7, 9] {
         let mut out = Vec::new();
         session.begin(Vec::new(), length, &OpenOptions::default());
@@ -266,7 +267,7 @@ fn wrong_calls_of_the_host_get_answers() {
         let said: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(said["verdict"], "error");
     }
-    // A length that is not the length of the file.
+    // The host gives a length that is not the length of the file.
     for wrong in [0, 8, 23, u64::MAX] {
         let (mut session, mut out) = (Session::default(), Vec::new());
         session.begin(Vec::new(), wrong, &OpenOptions::default());
@@ -276,7 +277,7 @@ fn wrong_calls_of_the_host_get_answers() {
         }
         assert!(!matches!(session, Session::Open(_)));
     }
-    // An object that does not exist, a component that does not exist, and a file that has become shorter.
+    // The host asks for an object or a component that does not exist, or the file has become shorter since it was opened.
     let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
     assert_eq!(answer(|out| describe::object(file, 99, out).unwrap()), Value::Null);
     for (place, sentence) in [

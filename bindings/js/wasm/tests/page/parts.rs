@@ -100,7 +100,8 @@ fn elements_of_quantized_tensors_are_those_of_the_library() {
                 let wanted: Vec<_> = positions.iter().map(|at| text(all[*at])).collect();
                 assert_eq!(said["values"], json!(wanted), "{place} {ranges:?}");
             }
-            // A list with a range too few, a range beyond the end, and a range whose end is before its start.
+            // Ranges beyond the end of the dimensions, ranges whose end is before their start, and a list without ranges
+            // are rejected.
             let rank = tensor.shape().len();
             for (start, end) in [(0, u64::MAX), (1, 0)] {
                 let said = elements(file, tensor.ordinal(), &[start, end].repeat(rank));

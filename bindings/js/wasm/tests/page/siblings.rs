@@ -74,7 +74,7 @@ fn a_missing_sibling_is_named() {
     let mut missing = 0;
     for path in roots() {
         let Ok(archive) = zten::open(&path) else { continue };
-        // Another rule may be reported first.
+        // If the file breaks another rule, this rule may be reported before the missing sibling file is.
         if !check(&archive, &mut ()).verdict().is_valid() {
             continue;
         }
