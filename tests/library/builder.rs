@@ -873,7 +873,8 @@ fn a_stream_must_decode_to_the_declared_size() {
 
 #[test]
 fn long_streams_are_decoded_completely() {
-    // The content is stored raw, compressed, and compressed with matches at the largest distance.
+    // The contents are nothing, one byte, noise that is stored uncompressed, text, and noise that repeats at the
+    // largest distance of a match.
     let mut random = fastrand::Rng::with_seed(5);
     let noise: Vec<u8> = (0..70_000).map(|_| random.u8(..)).collect();
     let text: Vec<u8> = (0..300_000_u32).flat_map(|x| (x / 7).to_le_bytes()).collect();

@@ -150,8 +150,8 @@ fn equal_bytes_share_a_blob_on_request() {
             assert_eq!(offsets.len(), blobs);
         }
     }
-    // Bytes that do not have the announced SHA-256 are rejected. Files of 1.2 never share blobs, so the announcement has no effect
-    // there.
+    // Bytes that do not have the announced SHA-256 are rejected. Files of 1.2 never share blobs, so a writer of 1.2
+    // that is told to share them fails.
     assert!(twice(&own.sharing(), Some(&[7; 32])).is_err());
     assert!(twice(&WriteOptions::default().sharing(), None).is_err());
     // Without an announcement, the writer learns only after the last piece that the blob equals an earlier one. That is too late to

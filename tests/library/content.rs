@@ -189,7 +189,7 @@ fn indices_are_read_once() {
     let other_rows = validate("csr.zt", 12288, &[0, 1, 3], &[4096, 8192]);
     assert_eq!(other_rows, Err((Some("csr-index-order"), Some(8200))));
     assert_eq!(validate("coo.zt", 8192, &[0, 1, 2, 1], &[4096]), Ok(()));
-    // The cell (0, 2) occurs twice.
+    // In the first read of these coordinates, the cell (0, 2) occurs twice.
     let repeated = validate("coo.zt", 8192, &[0, 0, 2, 2], &[]);
     assert_eq!(repeated, Err((Some("coo-cell-repeated"), Some(8196))));
 }

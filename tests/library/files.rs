@@ -174,7 +174,7 @@ fn links_are_rejected() {
     symlink("x.zt", at("late")).unwrap();
     reason(&sink.publish().unwrap_err());
     assert_eq!(names(&at("x.zt")), ["a"]);
-    // For a path to a folder, the error is that of the operating system.
+    // A link to a folder on the way to the file is followed.
     fs::create_dir(at("folder")).unwrap();
     symlink("folder", at("way")).unwrap();
     create(&at("way/y.zt"), &["b"]);
@@ -227,7 +227,7 @@ mod unix {
             writer.finish().unwrap();
             assert_eq!(mode(&path), new);
         }
-        // The target is checked when the file is published, not when writing begins.
+        // The new file gets the mode that the old file has when the sink is published, not when it is created.
         let sink = FileSink::create(&path).unwrap();
         set_mode(&path, 0o600);
         sink.publish().unwrap();

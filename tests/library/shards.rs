@@ -237,7 +237,8 @@ fn binding_reads_the_frame_and_nothing_else() {
     let shard = shards.get("s").unwrap();
     assert_eq!(shard.source().count(), 48);
     assert!(shards.get("t").is_none() && shards.get("").is_none());
-    // A view borrows the bytes of a shard that is in memory.
+    // `bind` makes a view of bytes of the shard that the caller has in memory. Without such bytes, a view is an error
+    // while the shard is not verified.
     let tensor = archive.tensor("w").unwrap();
     let values = [1.0, -2.0, 0.5, 3.25];
     {
@@ -258,7 +259,8 @@ fn binding_reads_the_frame_and_nothing_else() {
     let mut bytes = [0; 8];
     rows.read(&mut bytes).unwrap();
     assert_eq!(bytes[4..], 0.5_f32.to_le_bytes());
-    // The whole block of 256 KiB is read and compared, because the sum was taken over all of it.
+    // The slice has 8 bytes, but the whole blob of 16 bytes is read and compared, because sums exist only for whole
+    // blocks of up to 256 KiB.
     assert_eq!(shard.source().count() - before, 16);
     assert_eq!(misuse(tensor.dense().unwrap().view().unwrap_err()), Misuse::NotInMemory);
 }
@@ -298,7 +300,7 @@ fn components_are_read_from_their_own_shard_only() {
     shards.verify().unwrap();
     let files = Files { root: archive.source(), shards: &shards };
     assert_eq!(readable(&tensor.read_from(&files)).len(), 3);
-    // The shard of another file, whose name this object does not use.
+    // `others` are the shards of another file, whose name this object does not use.
     let path = corpus().join("v2/shards/dense.zt");
     let root = std::fs::read(&path).unwrap();
     let other = Archive::from_bytes(&root).unwrap();
@@ -545,7 +547,8 @@ fn the_first_component_beyond_a_limit_is_named() {
         root = root.set(&format!("{part}/shard"), text("s"));
     }
     let root = root.bytes();
-    // Blobs may decode to as many bytes as the shard has before its footer: 8,152.
+    // Blobs of the shard count against the limit only if their sum is larger than 8,152, the number of bytes of the
+    // shard before its footer.
     let options = OpenOptions::default().limits(Limits::default().with_decoded_total(0));
     let rejected = options.from_bytes(&root).unwrap_err();
     let place = (rejected.location().object(), rejected.location().component());

@@ -277,7 +277,7 @@ fn impossible_slices_are_errors() {
     tensor.slice(&[][..]).unwrap().read(&mut byte).unwrap();
     assert_eq!(byte, [7]);
 
-    // A dimension of 0 among huge dimensions.
+    // This tensor is empty, because one of its dimensions is 0, although the others are huge.
     let vast = [0, u64::MAX, u64::MAX];
     let empty = file(KINDS[2], &vast, &[]);
     let archive = Archive::from_bytes(&empty).unwrap();
@@ -295,7 +295,7 @@ fn impossible_slices_are_errors() {
     assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Compressed);
     assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Compressed);
 
-    // Two elements share a byte, so a slice may end within a byte.
+    // Two elements share a byte, so a slice could end within a byte. Slices of such tensors are not read.
     let packed = read("v2/accept/nibbles.zt");
     let archive = Archive::from_bytes(&packed).unwrap();
     let tensor = archive.tensors().next().unwrap();

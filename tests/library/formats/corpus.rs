@@ -68,7 +68,8 @@ fn open_both(path: &Path) -> Result<Archive, Error> {
             Ok(archive)
         }
         (Err(error), other) => {
-            // Bytes in memory have no file name, from which this format would be recognized.
+            // A file that cannot be opened by its path cannot be opened from memory, either. The errors may differ,
+            // because bytes in memory have no name from which the format would be recognized.
             assert!(other.is_err());
             Err(error)
         }
