@@ -276,7 +276,7 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
     let mut builder = Builder::new(&ANY, 4..8, 17, &options).unwrap();
     let error = builder.push(&RawObject { layout: Layout::Mx, ..at("a", &data, 7) }).unwrap_err();
     assert_eq!((error.kind(), place(&error)), (ErrorKind::Misuse(Misuse::Layout), (None, None)));
-    // The builder does not know where the headers of other files begin.
+    // The builder does not know where the headers of other files begin, so an error about such a file has no offset.
     let (mut builder, far) = (Builder::new(&ANY, 4..8, 17, &options).unwrap(), "far");
     let file = Some(builder.file(far, 16).unwrap());
     let (there, beyond) =

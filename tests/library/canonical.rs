@@ -57,7 +57,8 @@ fn every_flipped_bit_invalidates_or_changes_a_canonical_file() {
         validate(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         let before = content(&bytes);
         let mut file = bytes.clone();
-        // Flips every bit outside of padding, and every bit of the padding next to other content.
+        // Flips every bit outside of padding, every bit of the padding next to other content, and few bits of the rest
+        // of the padding.
         let near = |at: usize| {
             bytes[at.saturating_sub(64)..(at + 65).min(bytes.len())].iter().any(|byte| *byte != 0)
         };

@@ -117,7 +117,7 @@ fn publish_new_replaces_no_file() {
     begun(&path).publish_new().unwrap();
     assert_eq!(names(&path), [""; 0]);
     fs::remove_file(&path).unwrap();
-    // A file that was created at the path in the meantime stays.
+    // A file that another program created at the path in the meantime is not replaced.
     let sink = begun(&path);
     create(&path, &["other"]);
     let error = sink.publish_new().unwrap_err();

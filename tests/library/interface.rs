@@ -157,7 +157,7 @@ fn all_ways_to_read_agree() {
             for (one, other) in one.components().zip(other.components()) {
                 let Ok(read) = one.read() else { continue };
                 assert_eq!(*read, *other.read().unwrap());
-                // Reads pieces that end within an element.
+                // The reader is asked for 1 to 7 bytes at a time, so that pieces end within elements.
                 let (mut reader, mut bytes) = (other.reader().unwrap(), Vec::new());
                 let (mut piece, mut length) = ([0; 7], 1);
                 while length > 0 && bytes.len() < 4096 {

@@ -354,7 +354,7 @@ fn values_are_read_back() {
             let wanted = sorted(value);
             assert_eq!(sorted(&read(&json)), wanted, "{text}");
             own += usize::from(text.contains("$map"));
-            // Texts of other forms must be equal exactly if the values are equal.
+            // JSON without `$map` must be different for different values.
             if !text.contains("$map") {
                 let before = seen.entry(as_read(&json)).or_insert_with(|| wanted.clone());
                 assert_eq!(*before, wanted, "{text}");

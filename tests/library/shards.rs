@@ -509,7 +509,8 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     use zten_corpus::cbor::{fields, text, uint};
     use zten_corpus::v2::{file, object, part};
 
-    // In this shard of 8,192 bytes, the blobs end at 8,152. The blobs of another shard are counted separately.
+    // `a`, `c` and `d` are the same blob of the shard `s`, and so have 12,000 bytes together. `b` is in the shard `t`,
+    // and is counted separately.
     let shard = || fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     let names = ["a", "b", "c", "d"];
     let dense = || object(&[4000], "dense", vec![("data", part("u8", 4096, 4000))]);
@@ -547,8 +548,8 @@ fn the_first_component_beyond_a_limit_is_named() {
         root = root.set(&format!("{part}/shard"), text("s"));
     }
     let root = root.bytes();
-    // Blobs of the shard count against the limit only if their sum is larger than 8,152, the number of bytes of the
-    // shard before its footer.
+    // For components that share blobs, the limit is at least the number of bytes of the shard before its footer, 8,152.
+    // The third component exceeds it.
     let options = OpenOptions::default().limits(Limits::default().with_decoded_total(0));
     let rejected = options.from_bytes(&root).unwrap_err();
     let place = (rejected.location().object(), rejected.location().component());

@@ -250,8 +250,8 @@ fn rejected_files_break_the_rule_in_their_name() {
             continue;
         };
         if name.contains("-00002-of-") {
-            // A file in the folder of a rejected index may be valid by itself. Only the index that names it breaks
-            // the rule.
+            // The second file of a rejected split model may be valid by itself. The rule is broken when the first file
+            // is opened.
             continue;
         }
         rules.insert(rule.to_owned());

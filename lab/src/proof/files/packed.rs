@@ -92,7 +92,8 @@ fn huffman() -> Vec<u8> {
 /// Returns a block of one sequence, whose three tables have as many states as possible, all of them for symbol 0: RFC
 /// 8878 §4.1.1.
 fn tables() -> Vec<u8> {
-    // The logarithm minus 5 in 4 bits, and the number of all states plus 1 in 10 or 9 bits, which are ones.
+    // Each description of a table has the logarithm of its number of states, minus 5, in 4 bits, and then the number of
+    // states plus 1 as 10 or 9 ones.
     let [lengths, offsets] = [4 | 0x3ff << 4, 3 | 0x1ff << 4_u16].map(u16::to_le_bytes);
     // The initial states, of 9, 8 and 9 bits, and the bit that ends them.
     let bits = (1_u32 << 26).to_le_bytes();

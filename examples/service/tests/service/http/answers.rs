@@ -71,7 +71,7 @@ fn a_form_holds_a_file() {
     is_record(&answer);
     assert_eq!((answer.status, answer.text("verdict")), (200, "valid"), "{answer:?}");
 
-    // The file name determines the format if the bytes do not.
+    // The bytes of an index could be any JSON, so the file name determines the format.
     let index = read("other/index/accept/two.index.json");
     let answer = ask(served.address, &form(&[(Some("two.index.json"), &index)]));
     assert_eq!(answer.text("rule"), "index-file");
