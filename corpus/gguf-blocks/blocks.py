@@ -23,7 +23,7 @@ SIZES = {
     for type, size in gguf.GGML_QUANT_SIZES.items()
     if size[0] > 1 and type.name != "Q8_1"
 } | {"Q2_0": (64, 18)}
-# The offsets of the scales of a block, in f16.
+# The offsets in a block of its scales, which are f16 numbers.
 SCALES = {
     "Q4_0": [0],
     "Q4_1": [0, 2],
@@ -48,7 +48,8 @@ SCALES = {
     "Q1_0": [0],
     "Q2_0": [0],
 }
-# Infinities, NaNs, the smallest and the largest number, and zeros.
+# Special f16 numbers: both infinities, two NaNs, -0, the largest finite number, and the smallest and the largest
+# subnormal number.
 SPECIAL = np.array([0x7C00, 0xFE01, 0x0001, 0xFBFF, 0x8000, 0xFC00, 0x7D00, 0x83FF], "<u2")
 TABLES = [
     (quants.IQ2_XXS, 2),

@@ -37,7 +37,7 @@ def main():
     if "--check" in sys.argv[2:]:
         expected = np.loadtxt(folder / "expected.tsv", delimiter="\t", dtype=np.float32)
         assert (expected[:, 0] == x.argmax(axis=1)).all(), "another class"
-        # NumPy may add in another order than when the file was written, and so round otherwise.
+        # NumPy may add in another order than when `expected.tsv` was written, and so round differently.
         assert np.allclose(expected[:, 1:], x, rtol=0, atol=1e-4), "other logits"
         return
     rows = ("\t".join([str(row.argmax()), *(repr(float(logit)) for logit in row)]) for row in x)

@@ -62,7 +62,8 @@ class Trial:
         self.published: list[patches.Published] = []
         self.workers = []
         for at, node in enumerate(nodes):
-            # On real machines each worker has a disk of its own.
+            # All workers of this trial share a disk, so each gets a path of its own. On real machines each worker has
+            # its own disk.
             path = str(folder / f"worker-{at}.safetensors")
             options = {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
             self.workers.append(patches.RemoteWorker.options(**options).remote(base, path))

@@ -70,7 +70,7 @@ def write_files(folder: Path, number: int) -> tuple[list[str], dict[str, str]]:
         data = bytearray(zten.numpy.save({"w": np.arange(at, at + 16, dtype=np.float32)}))
         path = folder / f"{at // 1000:03}" / f"{at:06}.zt"
         path.parent.mkdir(exist_ok=True)
-        # The damaged files are distributed over all tasks.
+        # The damaged files are spread evenly over the list.
         place, rest = divmod(at * DAMAGED, number)
         if rest < DAMAGED:
             rule, damage = DAMAGES[place % len(DAMAGES)]
@@ -185,7 +185,8 @@ def main() -> None:
     number = parser.parse_args().files
     if number < DAMAGED:
         parser.error(f"{DAMAGED} files at least")
-    # Ends all started processes, however this process ends.
+    # By default, SIGTERM would end this process at once, and leave the processes that it has started. `sys.exit` ends
+    # them, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     other = cluster.add_node(**NODE)

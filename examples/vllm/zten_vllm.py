@@ -35,7 +35,8 @@ class ZtenModelLoader(BaseModelLoader):  # type: ignore[misc, unused-ignore]
         if not isinstance(options, Mapping) or options.keys() - _OPTIONS:
             raise ValueError(f"model_loader_extra_config is {options!r}, expected a mapping with keys of {sorted(_OPTIONS)}")
         if isinstance(options.get("skip"), str):
-            # Each character would be a pattern, and one of them often is "*", which matches all names.
+            # A single text would be taken for a list of its characters, and one of them often is "*", which matches all
+            # names.
             raise ValueError(f"skip is {options['skip']!r}, expected a list of patterns")
         self._options = dict(options)
 

@@ -30,7 +30,7 @@ from common import sha256  # noqa: E402
 
 # The magic number of the streams that PyTorch wrote before 1.6.
 MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-# The rule that an array of Python objects is not read.
+# The rule about arrays of Python objects, which zten does not read.
 OBJECTS = "npy-objects"
 COLUMNS = [
     "files",
@@ -94,7 +94,7 @@ def read_npy(path):
 
 def read_npz(path):
     archive = np.load(path)
-    # NumPy returns a member that is no array as bytes.
+    # NumPy returns a member that is no array as bytes, so such members are left out.
     with zipfile.ZipFile(path) as members:
         arrays = {name.removesuffix(".npy") for name in members.namelist() if members.read(name)[:6] == b"\x93NUMPY"}
     return {name: numpy_sum(lambda name=name: archive[name]) for name in archive.files if name.removesuffix(".npy") in arrays}

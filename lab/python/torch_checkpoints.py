@@ -113,7 +113,8 @@ def compare_others(zten: str, folder: pathlib.Path) -> None:
         for expected, named in wanted.items():
             for name, value in named.items():
                 for is_zip in (True, False):
-                    # Streams cannot hold tensors of some kinds.
+                    # Some of the unsupported tensors cannot be written to a stream, so these tensors are only written
+                    # to archives.
                     if not is_zip and expected == "unsupported":
                         continue
                     torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=is_zip)

@@ -226,7 +226,8 @@ Form = tuple[str, bytes]
 def streams() -> Iterator[Form]:
     value = {"a": BASE, "b": BASE.view(2, 3).t(), "n": torch.arange(3), "epoch": 7}
     for protocol in range(1, 6):
-        # PyTorch knows few instructions of other protocols than 2 when it loads with `weights_only=True`.
+        # With `weights_only=True`, PyTorch knows few of the instructions that protocols other than 2 and 3 use in such
+        # a stream.
         expected = "valid" if protocol in (2, 3) else "note"
         yield f"{expected}--stream-protocol-{protocol}.pth", saved(value, protocol, is_zip=False)
     whole = tensor(storage("FloatStorage", text("0"), text("cpu"), 6, NONE))
@@ -504,7 +505,8 @@ NOTED: dict[str, object] = {
     "numpy-dtype-records": np.dtype("i4,f8"),
     "numpy-dtype-class": np.dtypes.Float64DType(),
 }
-# What PyTorch reads with `weights_only=True`, though only by protocol 2: bytes of no length are made by a class of Python.
+# PyTorch does not read empty bytes with `weights_only=True`: protocol 2 writes them as a call of the class `bytes`, and later
+# protocols as an instruction of their own.
 EMPTY_BYTES = {"bytes-empty": b""}
 
 
@@ -735,7 +737,8 @@ def wrong_values() -> Iterator[Form]:
             shape=numbers(1),
             content=encoded(bytes(8)),
         ),
-        # A dtype that is no copy is the one of NumPy itself, which ignores the byte order in the state.
+        # An instruction that does not ask for a copy gets the dtype of NumPy itself, which ignores the byte order in
+        # the state.
         "array-dtype-not-copied": array(of=dtype("i4", ">", copied=FALSE)),
         "array-dtype-copied-number": array(of=dtype("i4", ">", copied=integer(0))),
         "array-dtype-aligned": array(of=dtype("i4", ">", aligned=TRUE)),
@@ -827,10 +830,10 @@ def wrong_values() -> Iterator[Form]:
         "state-for-list": with_state(EMPTY_LIST, EMPTY_DICT),
         "object-as-function": call(call(class_of("collections", "Counter"))),
     }
-    # Python builds these from unusual arguments, and PyTorch and zten may read them alike.
+    # Python builds these values although their arguments are unusual, so a file with one of them is valid with a note.
     built = """array-content-text array-no-state array-shape-zero-and-large date-day-0 date-day-32 date-february-30 date-year-0 dtype-comma
         dtype-subarray time-microseconds time-minute-60""".split()
-    # Python refuses to build these, and zten leaves their values out.
+    # Python refuses to build these values. zten leaves them out, and the rest of the file is valid with a note.
     left_out = """range-step-zero date-month-13 time-hour-24 datetime-month-0 timedelta-days timezone-day fraction-zero fraction-zero-text
         fraction-5000-digits array-dtype-date-unit dtype-word dtype-class-other""".split()
     for name, value in hostile.items():
@@ -908,6 +911,7 @@ def tensors() -> Iterator[Form]:
             f"invalid--sparse-coo-index-{name}.pt",
             file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, FALSE), _1=packed(*indices), _2=two),
         )
+    # These two tensors are wrongly marked as coalesced. PyTorch rejects them, and zten does not read the mark.
     yield (
         "valid--sparse-coo-false-coalesced.pt",
         file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, TRUE), _1=packed(1, 0, 0, 0), _2=two),
@@ -916,7 +920,6 @@ def tensors() -> Iterator[Form]:
         "valid--sparse-coo-repeated-coalesced.pt",
         file(sparse("torch.sparse_coo", longs("1", 2, 2), reals("2", 2), size, TRUE), _1=packed(1, 1, 0, 0), _2=two),
     )
-    # PyTorch rejects the last two, whose mark is wrong, and zten does not read the mark.
     yield (
         "invalid--sparse-coo-rank.pt",
         file(
@@ -935,9 +938,9 @@ def tensors() -> Iterator[Form]:
     )
     widths = {"Double": 8, "Float": 4, "Half": 2, "Int": 4, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1, "ComplexFloat": 8}
     for kind, width in widths.items():
-        # Indices of other types than those that PyTorch makes.
+        # The indices have another type than the one that PyTorch writes.
         other = rebuilt(storage(f"{kind}Storage", text("1"), text("cpu"), 4), numbers(2, 2), numbers(2, 1))
-        # PyTorch converts the indices of coordinates, which no program needs.
+        # Coordinates of other integer types are not tested: PyTorch converts them, and no program writes them.
         if kind not in ("Int", "Short", "Char", "Byte"):
             yield (
                 f"invalid--sparse-coo-indices-{kind.lower()}.pt",

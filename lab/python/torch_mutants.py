@@ -161,7 +161,8 @@ def tensors(value: object, name: str = "") -> dict[str, str | None]:
         return {name or "data": found and " ".join(sorted(digest(elements(part)) for part in found))}
     if isinstance(value, np.ndarray):
         kind = value.dtype
-        # An array without a state has no elements, and zten leaves it out.
+        # NumPy reads an array without a state as an empty array of `int8`. zten leaves such an array out, and also an
+        # array of objects.
         if kind.hasobject or (value.shape == (0,) and kind == np.int8):
             return {}
         if value.size == 0:
@@ -181,7 +182,8 @@ def tensors(value: object, name: str = "") -> dict[str, str | None]:
         return {}
     collected: dict[str, str | None] = {}
     for key, item in items:
-        # Values whose keys have a spelling of their own, or none, are not compared.
+        # If zten leaves out the values under a key, or spells the key in its own way, the tensors under this key are
+        # not compared.
         if key is None:
             collected |= {f"?{name}{len(collected)}.{inner}": None for inner in tensors(item, "?")}
         else:
@@ -331,7 +333,7 @@ def change_number(content: bytearray, chance: random.Random) -> None:
         content[place + 1 : place + 1 + width] = (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")
 
 
-# Classes and functions that take the place of others.
+# Imports of classes and functions, which replace other imports in damaged files.
 CLASSES = sorted(
     {f"c{module}\n{name}\n".encode() for modules, names in OTHERS for module in modules.split() for name in names.split()}
     | {
@@ -596,7 +598,7 @@ def sources_of_damage(files: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]
         for name, value in others.items()
         for is_zip in (True, False)
     ]
-    # An archive without checksums cannot be written again.
+    # An archive without checksums is left out, because it cannot be written again.
     found += [(name, data) for name, data in files if not name.startswith(("invalid", "any")) and "zero-sums" not in name]
     found = [(name, data) for name, data in found if len(data) < LONGEST]
     # Damaged files of protocol 2 test more, since PyTorch rejects most instructions of later protocols.

@@ -116,7 +116,8 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    # Python takes the memory that a pickle claims before it reads.
+    # Python allocates the memory that a pickle claims before it reads the content, so the memory of this process is
+    # limited.
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
     chance, seeds = random.Random(options.seed), pickles()
     counts: collections.Counter[str] = collections.Counter()

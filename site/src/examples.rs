@@ -180,10 +180,10 @@ impl Examples {
         fs::create_dir_all(path.parent().ok_or("a file without a folder")?)?;
         fs::write(path, asked.written.1)?;
         if asked.rule == "program-file" {
-            // Such rules are about what lies next to weights, so the folder must contain weights.
+            // The rule `program-file` is about files that lie next to weights, so the folder must contain weights.
             fs::write(folder.path().join("folder/model.safetensors"), EMPTY)?;
         }
-        // The command does not follow links that it finds, but those in a given path.
+        // The command does not follow links that it finds in a folder, but follows those in a path that it is given.
         #[cfg(unix)]
         std::os::unix::fs::symlink(self.root.join("corpus"), folder.path().join("corpus"))?;
         let broken = self.session(asked.broken, folder.path())?;

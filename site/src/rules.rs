@@ -281,7 +281,8 @@ mod tests {
             assert!(GROUPS.iter().all(|group| group.file != row.id()), "{}", row.id());
         }
         assert!(counts.values().all(|count| *count > 0), "{counts:?}");
-        // The rules of a new format need a group of their own.
+        // The rules of zTensor and of the other formats must not fall into the group of rules about callers. A new
+        // format needs a group of its own.
         for row in zten::rules::rows().chain(zten::formats::rules::rows()) {
             assert_ne!(group(row), "callers", "{}: {:?}", row.id(), row.scope());
         }

@@ -96,7 +96,7 @@ fn decoded_bytes_of_the_old_file_count_against_the_limit() {
     let old = writer.finish().unwrap();
     for (bytes, valid) in [(400, true), (401, false)] {
         let new = append(&old, &total, &WriteOptions::default(), |writer| {
-            // The limit on decoded bytes counts only compressed components.
+            // The limit on decoded bytes counts only compressed components, so the component of `raw` does not count.
             writer.add("raw", &[500], &[1_u8; 500])?;
             compressed(writer, "b", bytes)
         });
@@ -117,7 +117,7 @@ fn decoded_bytes_of_the_old_file_count_against_the_limit() {
     assert_eq!(less("decoded", 599), Err(Some("limit-decoded")));
     assert_eq!(less("manifest", 20), Err(Some("limit-manifest")));
     assert!(less("decoded-total", 600).is_ok() && less("decoded", 600).is_ok());
-    // Components that the old file already holds count against the limit, as added components do.
+    // The tensors of the old file are checked against the limits of the writer, too. One has more than one dimension.
     let plane = zten_testkit::read_accepted("v12-dense.zt");
     let settings = WriteOptions::default().limits(limited("rank", 1));
     let rejected = append(&plane, &OpenOptions::default(), &settings, |_| Ok(())).unwrap_err();
@@ -249,7 +249,8 @@ fn limits_are_checked_when_an_object_is_declared() {
         let limits = limited(name, edge - 1);
         let rejected = write(limits).unwrap_err();
         assert_eq!(rejected.rule(), Some(&*format!("limit-{name}")));
-        // An error from the final check of the manifest would have an offset in the file, or would not name an object.
+        // All limits but `decoded-total` are checked when the object is declared. Such an error names the object, and
+        // has no offset in the file.
         let early = (rejected.location().object(), rejected.offset()) == (Some(0), None);
         assert_eq!(early, name != "decoded-total", "{name}: rejected before it is written");
         let read = check(&file, &OpenOptions::default().limits(limits)).unwrap_err();

@@ -71,7 +71,7 @@ fn layout<'a>(object: &Tensor<'a>) -> &'a str {
     match object.layout_name() {
         "sparse_csr" => "zt.sparse_csr/1",
         "sparse_coo" => "zt.sparse_coo/1",
-        // Generation 0.1 also calls the dense layout `dense`.
+        // The dense layout is called `dense` in each generation.
         name => name,
     }
 }
@@ -168,14 +168,14 @@ fn from_1_to_2_and_back() {
     let mut reasons: BTreeSet<&str> =
         found.iter().filter_map(|line| line.split_once(' ')).map(|pair| pair.1).collect();
     for reason in [
-        // Rules about names and attributes.
+        // Rules of generation 2 about names and attributes, which a copy of the file would break.
         "name-form",
         "duplicate-key",
         "cbor-tag",
         "cbor-value",
         "cbor-depth",
         "limit-depth",
-        // Rules about objects.
+        // Rules of generation 2 about objects, which a copy of the file would break.
         "components-empty",
         "shape-overflow",
         "dense-roles",

@@ -276,7 +276,7 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
     let mut builder = Builder::new(&ANY, 4..8, 17, &options).unwrap();
     let error = builder.push(&RawObject { layout: Layout::Mx, ..at("a", &data, 7) }).unwrap_err();
     assert_eq!((error.kind(), place(&error)), (ErrorKind::Misuse(Misuse::Layout), (None, None)));
-    // The builder does not know where the headers of other files begin.
+    // The builder does not know where the headers of other files begin, so an error about such a file has no offset.
     let (mut builder, far) = (Builder::new(&ANY, 4..8, 17, &options).unwrap(), "far");
     let file = Some(builder.file(far, 16).unwrap());
     let (there, beyond) =
@@ -873,7 +873,8 @@ fn a_stream_must_decode_to_the_declared_size() {
 
 #[test]
 fn long_streams_are_decoded_completely() {
-    // The content is stored raw, compressed, and compressed with matches at the largest distance.
+    // The contents are nothing, one byte, noise that is stored uncompressed, text, and noise that repeats at the
+    // largest distance of a match.
     let mut random = fastrand::Rng::with_seed(5);
     let noise: Vec<u8> = (0..70_000).map(|_| random.u8(..)).collect();
     let text: Vec<u8> = (0..300_000_u32).flat_map(|x| (x / 7).to_le_bytes()).collect();

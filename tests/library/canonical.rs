@@ -57,7 +57,8 @@ fn every_flipped_bit_invalidates_or_changes_a_canonical_file() {
         validate(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         let before = content(&bytes);
         let mut file = bytes.clone();
-        // Flips every bit outside of padding, and every bit of the padding next to other content.
+        // Flips every bit outside of padding, every bit of the padding next to other content, and few bits of the rest
+        // of the padding.
         let near = |at: usize| {
             bytes[at.saturating_sub(64)..(at + 65).min(bytes.len())].iter().any(|byte| *byte != 0)
         };
@@ -150,8 +151,8 @@ fn equal_bytes_share_a_blob_on_request() {
             assert_eq!(offsets.len(), blobs);
         }
     }
-    // Bytes that do not have the announced SHA-256 are rejected. Files of 1.2 never share blobs, so the announcement has no effect
-    // there.
+    // Bytes that do not have the announced SHA-256 are rejected. Files of 1.2 never share blobs, so a writer of 1.2
+    // that is told to share them fails.
     assert!(twice(&own.sharing(), Some(&[7; 32])).is_err());
     assert!(twice(&WriteOptions::default().sharing(), None).is_err());
     // Without an announcement, the writer learns only after the last piece that the blob equals an earlier one. That is too late to

@@ -385,7 +385,7 @@ fn findings_of_opening_count_in_the_report() {
         assert_eq!((fault(&report).map(|(rule, _)| rule), report.verdict()), (wanted, verdict));
         let of_opening = report.fault().is_some_and(|fault| fault.is_of_opening());
         assert_eq!(of_opening, wanted.is_some() && value == 1);
-        // Findings of opening do not change the verdict on the content.
+        // `into_result` and `verify` report only what is wrong with the content, and not the findings of opening.
         assert_eq!(report.into_result().is_ok(), value == 1);
         assert_eq!(archive.verify().is_ok(), value == 1);
         let opening = Report::of_opening(archive.manifest(), &());
@@ -428,7 +428,7 @@ fn several_threads_give_the_report_of_one() {
     let (mut verdicts, mut limited) = ([0; 3], 0);
     for round in 0..300 {
         let count = rng.usize(0..24);
-        // Most files get errors of at most one kind, as real files do.
+        // In each file, one kind of error is more frequent than the others.
         let odd = *rng.choice(&KINDS).unwrap();
         let kind = |rng: &mut Rng| match rng.u8(0..8) {
             0 => *rng.choice(&KINDS).unwrap(),

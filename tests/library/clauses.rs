@@ -31,7 +31,7 @@ fn anchors_of(clauses: &str) -> Vec<String> {
             anchors.push(part.replace(' ', "-"));
             continue;
         } else if !first.is_empty() || part.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            // The title of a section in quotes belongs to the anchor before it.
+            // A part that is only a title belongs to the anchor of the section before it.
             let section = anchors.last_mut().unwrap();
             *section = format!("{section}-{}", part.replace(' ', "-"));
             continue;

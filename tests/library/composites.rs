@@ -101,7 +101,7 @@ fn composite_objects_keep_values_and_tensors() {
             let values: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             assert!(values == wanted, "{case} {to:?}: other values");
             assert_eq!(restored(&own).unwrap().unwrap(), plain(&archive), "{case} {to:?}");
-            // The attributes of a canonical file are in another order.
+            // In a canonical file, the attributes are in another order, which must not change the restored tensors.
             let canonical = options.canonical();
             let (other, _) = copy(&archive, &canonical, to);
             assert_eq!(restored(&other).unwrap().unwrap(), plain(&archive), "{case} {to:?}");
@@ -182,10 +182,10 @@ fn content_that_would_be_lost_stays_plain() {
         file(&[("p", "I8", shape, vec![7; count]), ("p_scale", "F32", scales, vec![0; 4 * scale])])
     };
     for (archive, holds) in [
-        // Five rows of zero points of 4 bits fill 20 bits of a word.
+        // Five rows of zero points of 4 bits fill 20 bits of a word. In the second file, one of the other bits is set.
         (packed(5, 8, 3, 1), true),
         (packed(5, 8, 0x13, 1), false),
-        // Rows of 4 codes leave half of a word.
+        // Rows of 4 codes would leave half of each word unused, so this group stays plain.
         (packed(5, 4, 3, 1), false),
         (int8(vec![3, 4], vec![3, 1]), true),
         (int8(vec![3, 4], vec![3]), true),
@@ -216,7 +216,7 @@ fn tensors_are_joined_only_if_their_new_names_form_a_group() {
     };
     let [qweight, qzeros, scales] = [Some("x.qweight"), Some("x.qzeros"), Some("x.scales")];
     let counts = |found: Composites| (found.forms().len(), found.plain().len());
-    // The tensors of a safetensors file are in the order of its data.
+    // The names are given in the order of the tensors in the file, which is the order of their data.
     let renamed = find([qweight, qzeros, scales]);
     assert_eq!(counts(renamed), (1, 0));
     assert_eq!(counts(find([qweight, qzeros, None])), (0, 1));
@@ -333,7 +333,7 @@ fn objects_are_replaced_by_their_tensors() {
     let (names, repeated) = restored(["x", "a.weight", "b"]);
     let wanted = ["x", "a.qzeros", "a.scales", "a.qweight", "b.qzeros", "b.scales", "b.qweight"];
     assert_eq!((names, repeated), (wanted.map(str::to_owned).into(), None));
-    // The stem of `a` and of `a.weight` is the same.
+    // `a` and `a.weight` have the same stem, so their tensors would get the same names.
     let (_, repeated) = restored(["x", "a.weight", "a"]);
     assert!(repeated.is_some_and(|name| name.starts_with("a.")));
     let (_, repeated) = restored(["a.scales", "a.weight", "b"]);

@@ -185,11 +185,11 @@ fn indices_are_read_once() {
     assert_eq!(validate("csr.zt", 8192, &[0, 2, 1], &[4096, 12288]), Ok(()));
     let unsorted = validate("csr.zt", 8192, &[2, 0, 1], &[4096, 12288]);
     assert_eq!(unsorted, Err((Some("csr-index-order"), Some(8196))));
-    // With these pointers, the columns 2 and 1 are in one row.
+    // With these pointers, the columns 2 and 1 are in one row, where they do not ascend.
     let other_rows = validate("csr.zt", 12288, &[0, 1, 3], &[4096, 8192]);
     assert_eq!(other_rows, Err((Some("csr-index-order"), Some(8200))));
     assert_eq!(validate("coo.zt", 8192, &[0, 1, 2, 1], &[4096]), Ok(()));
-    // The cell (0, 2) occurs twice.
+    // In the first read of these coordinates, the cell (0, 2) occurs twice.
     let repeated = validate("coo.zt", 8192, &[0, 0, 2, 2], &[]);
     assert_eq!(repeated, Err((Some("coo-cell-repeated"), Some(8196))));
 }

@@ -136,7 +136,8 @@ fn limits_do_not_reject_files_with_groups() {
     let options = OpenOptions::default().limits(Limits::default().with_keys(3));
     let archive = options.from_bytes(&*file).unwrap().with_conventions().unwrap();
     assert_eq!(archive.len(), 1);
-    // For bitsandbytes, the rank of the quantized tensor is in the content of another tensor.
+    // In a group of bitsandbytes, the shape of the quantized tensor is in the content of another tensor. If its rank is
+    // more than 64, the four tensors stay plain.
     let file = |rank: usize| {
         let shape = vec![1; rank];
         let state = format!(r#"{{"blocksize":2,"shape":{shape:?}}}"#);
@@ -198,7 +199,8 @@ fn values_are_not_computed_without_a_tensor() {
         let count = if is_known { 1 } else { tensors.len() + 1 };
         assert_eq!(open(zeros(&[tensors, &[further]].concat(), None)).len(), count, "{further:?}");
     }
-    // compressed-tensors: 8 codes of 4 bits, or 64 codes of 3 bits with 10 codes in each word.
+    // These are groups of compressed-tensors. Each row of `dense` has 8 codes of 4 bits. Each row of `whole` has 64
+    // codes of 3 bits, of which a word holds 10.
     let packed = |columns: u8, words: usize| -> [Entry<'static>; 3] {
         let shape = [[2, 0, 0, 0, 0, 0, 0, 0], [columns, 0, 0, 0, 0, 0, 0, 0]].concat();
         [

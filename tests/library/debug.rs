@@ -125,7 +125,7 @@ fn errors_have_sources() {
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
     let (said, reason) = (error.to_string(), source.to_string());
     assert_eq!(said, format!("the bytes of the file could not be read: {reason}"));
-    // The conversion returns the original error of the operating system.
+    // Converting the error to an `io::Error` returns the original error of the operating system.
     let system = io::Error::from(error);
     assert_eq!((system.kind(), system.to_string()), (io::ErrorKind::NotFound, reason));
     let same = Error::from(io::Error::other("why"));

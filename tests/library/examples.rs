@@ -79,7 +79,7 @@ fn every_rejection_has_a_status() {
         .collect();
     statuses.sort_unstable();
     statuses.dedup();
-    // Some files break a rule only with options that the service does not use.
+    // Some files get the status 201, because they break a rule only with options that the example does not use.
     assert_eq!(statuses, ["201", "413", "415", "422"]);
 }
 

@@ -117,7 +117,7 @@ fn publish_new_replaces_no_file() {
     begun(&path).publish_new().unwrap();
     assert_eq!(names(&path), [""; 0]);
     fs::remove_file(&path).unwrap();
-    // A file that was created at the path in the meantime stays.
+    // A file that another program created at the path in the meantime is not replaced.
     let sink = begun(&path);
     create(&path, &["other"]);
     let error = sink.publish_new().unwrap_err();
@@ -174,7 +174,7 @@ fn links_are_rejected() {
     symlink("x.zt", at("late")).unwrap();
     reason(&sink.publish().unwrap_err());
     assert_eq!(names(&at("x.zt")), ["a"]);
-    // For a path to a folder, the error is that of the operating system.
+    // A link to a folder on the way to the file is followed.
     fs::create_dir(at("folder")).unwrap();
     symlink("folder", at("way")).unwrap();
     create(&at("way/y.zt"), &["b"]);
@@ -227,7 +227,7 @@ mod unix {
             writer.finish().unwrap();
             assert_eq!(mode(&path), new);
         }
-        // The target is checked when the file is published, not when writing begins.
+        // The new file gets the mode that the old file has when the sink is published, not when it is created.
         let sink = FileSink::create(&path).unwrap();
         set_mode(&path, 0o600);
         sink.publish().unwrap();

@@ -121,7 +121,8 @@ impl ReadAt for Counted<'_> {
 /// Reading a tensor part by part would be quadratic if each part read all scales.
 #[test]
 fn only_the_scales_of_a_part_are_read() {
-    // One byte for each element and scale: blocks of 2 along the rows of [2, 4], and along the columns of [4, 3].
+    // Each element and each scale has one byte. The first file has blocks of 2 along the rows of [2, 4], and the second
+    // has blocks along the columns of [4, 3].
     for (name, range, bytes) in [
         ("mx-e5m2", 2..4, 2 + 1),
         ("mx-e5m2", 3..5, 2 + 2),
@@ -168,9 +169,10 @@ fn only_the_rows_of_a_part_of_a_group_are_read() {
         ("gptq-4", 15..17, 256 + 64 + 16),
         ("awq", 1..2, 8 + 32 + 8),
         ("mlx-4", 1..2, 64 + 4 + 4),
-        // The zero points of 8 rows are in the same 3 words.
+        // In this file, the zero points of 8 rows are in the same 3 words.
         ("packed-4-zero-point", 10..11, 48 + 12 + 12),
-        // [130, 260] in blocks of 128 × 128: 3 scales of 4 bytes for each row of blocks.
+        // This tensor has the shape [130, 260] and blocks of 128 × 128, so there are 3 scales of 4 bytes for each row
+        // of blocks.
         ("fp8-block", 1..2, 260 + 12),
         ("fp8-block", 127..129, 520 + 24),
     ] {
@@ -195,35 +197,35 @@ fn groups_of_codes_are_read_by_axis_order_and_form() {
         archive.tensor("w").unwrap().to_f32().unwrap()
     };
     let at = |field: &str| format!("w:/attributes/{field}");
-    // The scales 1, 2, 3 and 4 as `f16`, and the zero points 1, 2, 3 and 4 as codes.
+    // `rows` has the scales 1, 2, 3 and 4 as `f16`, and the zero points 1, 2, 3 and 4 as codes.
     let rows = || {
         let scales = [0, 0x3c, 0, 0x40, 0, 0x42, 0, 0x44];
         quant_group().blob(12288, &scales).blob(8192, &[0x21, 0x43])
     };
-    // Groups along the rows of [4, 2], and along the columns of [2, 4].
+    // The groups have two codes along the first dimension of [4, 2], and then along the second dimension of [2, 4].
     assert_eq!(values(rows()), [-1.0, -2.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0]);
     let columns = || rows().set("w:/shape", uints(&[2, 4])).set(&at("axis"), uint(1));
     assert_eq!(values(columns()), [-1.0, 0.0, 0.0, 2.0, 3.0, 6.0, 8.0, 12.0]);
-    // Groups along the middle dimension of [2, 2, 2].
+    // The groups lie along the middle dimension of [2, 2, 2].
     let middle = rows().set("w:/shape", uints(&[2, 2, 2])).set(&at("axis"), uint(1));
     assert_eq!(values(middle), [-1.0, -2.0, 1.0, 2.0, 3.0, 4.0, 9.0, 12.0]);
-    // Codes 1 0 3 2 5 4 7 6, and zero points 2, 1, 4 and 3.
+    // With the most significant code first, the codes are 1 0 3 2 5 4 7 6, and the zero points 2, 1, 4 and 3.
     let order = at("packing/order");
     let highest = columns().set(&order, text("msb_first"));
     assert_eq!(values(highest), [-1.0, -2.0, 4.0, 2.0, 3.0, 0.0, 16.0, 12.0]);
-    // Words of 16 bits: codes 3 2 1 0 7 6 5 4, and zero points 4, 3, 2 and 1.
+    // In words of 16 bits, the codes are 3 2 1 0 7 6 5 4, and the zero points 4, 3, 2 and 1.
     let wide = columns().set(&order, text("msb_first")).set(&at("packing/word"), text("u16"));
     let wide = wide.set(&at("packing/per_word"), uint(4)).set("w:data", part("u16", 4096, 4));
     let wide = wide.set("w:zeros", part("u16", 8192, 2));
     assert_eq!(values(wide), [-1.0, -2.0, -4.0, -6.0, 15.0, 12.0, 16.0, 12.0]);
-    // Zero points 1.5 and -1 as `f16`, and no zero point.
+    // The zero points are first 1.5 and -1 as `f16`, and then there are none.
     let plain =
         rows().set("w:zeros", part("f16", 8192, 8)).set(&at("zero_point/packing"), text("plain"));
     let plain = plain.blob(8192, &[0, 0x3e, 0, 0xbc, 0, 0x3e, 0, 0xbc]);
     assert_eq!(values(plain), [-1.5, 4.0, 0.5, 8.0, 7.5, 24.0, 13.5, 32.0]);
     let none = || rows().without("w:zeros").set(&at("zero_point/form"), text("none"));
     assert_eq!(values(none()), [0.0, 2.0, 2.0, 6.0, 12.0, 20.0, 18.0, 28.0]);
-    // One scale for each lane, and one scale for each weight.
+    // With the group size 0, there is one scale for each lane along the axis, or one for each weight.
     let lanes = none().set(&at("group_size"), uint(0)).set("w:scales", part("f16", 12288, 4));
     assert_eq!(values(lanes), [0.0, 2.0, 2.0, 6.0, 4.0, 10.0, 6.0, 14.0]);
     let each = none().set(&at("group_size"), uint(0)).set("w:scales", part("f16", 12288, 16));
@@ -237,7 +239,7 @@ fn groups_of_codes_are_read_by_axis_order_and_form() {
     assert_eq!(read("quant-group.zt"), [-8.0, -14.0, -6.0, -10.0, -4.0, -6.0, -2.0, -2.0]);
     // The file `quant-implied.zt` has the zero point -8 for all codes.
     assert_eq!(read("quant-implied.zt"), [8.0, 18.0, 10.0, 22.0, 12.0, 26.0, 14.0, 30.0]);
-    // The exponents 0x00, 0x3c, 0x00 and 0x40: powers of two with a bias of 127.
+    // The scales have the exponents 0x00, 0x3c, 0x00 and 0x40: they are powers of two with a bias of 127.
     let scales = [0, 0x3c, 0, 0x40].map(|bits| zten::element::F8E8M0::from_bits(bits).to_f32());
     let [a, b, c, d] = scales;
     let expected = [-8.0 * a, -7.0 * b, -6.0 * a, -5.0 * b, -4.0 * c, -3.0 * d, -2.0 * c, -d];

@@ -109,7 +109,7 @@ fn slices_decode_the_frames_that_they_need_and_no_others() {
                     .flat_map(|row| frame(row, columns.start)..=frame(row, columns.end - 1))
                     .collect();
                 assert_eq!(made.touched(&source), needed, "{first}..{end}, {columns:?}");
-                // Each byte is read once: both the headers that are walked and the frames that are decoded.
+                // The bytes of a needed frame are read at most twice: once to walk its headers, and once to decode it.
                 let bytes = |frame: usize| made.frames[frame].end - made.frames[frame].start;
                 let stored: u64 = needed.iter().map(|frame| bytes(*frame)).sum();
                 let read = source.read.lock().unwrap();
@@ -133,7 +133,8 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
     let row = read(&made.file).unwrap();
     assert_eq!(row, made.content[310..320]);
     for (at, frame) in made.frames.iter().enumerate() {
-        // A byte before the row, a byte after it, and a byte of the checksum.
+        // The changed byte of a frame is one before the row, one after it, or one of the checksum. The row is in frame
+        // 3.
         for place in [frame.start + 9, frame.start + 39, frame.end - 1] {
             let mut file = made.file.clone();
             file[usize::try_from(place).unwrap()] ^= 1;
@@ -234,7 +235,8 @@ fn claims_of_a_table_are_checked_before_anything_is_decoded() {
         let (outcome, read) = verify(&made.file, &limits(length - 1));
         assert_eq!((outcome.unwrap_err(), read), (&*format!("limit-{limit}"), 0));
     }
-    // 4,096 entries that each claim a frame of 16 MiB, and a decoded size that is their sum.
+    // The table has 4,096 entries that each claim a frame of 16 MiB, and the component claims their sum as its decoded
+    // size.
     let (entries, claimed) = (4096_u64, 16_u64 << 20);
     let stored = table(&vec![(0, 16 << 20); 4096], 0);
     let file = encoded(entries * claimed, &stored).start(40960).bytes();
@@ -253,7 +255,7 @@ fn claims_of_a_table_are_checked_before_anything_is_decoded() {
         assert!(wide.to_vec::<u8>().is_err());
     });
     assert!(heap.bytes_max < 256 << 10, "{} bytes", heap.bytes_max);
-    // A table that claims more entries than fit in the component.
+    // This table claims more entries than fit in the component.
     let mut stored = table(&[(0, 1)], 0);
     let count = stored.len() - 9;
     stored[count..count + 4].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -157,7 +157,7 @@ fn all_ways_to_read_agree() {
             for (one, other) in one.components().zip(other.components()) {
                 let Ok(read) = one.read() else { continue };
                 assert_eq!(*read, *other.read().unwrap());
-                // Reads pieces that end within an element.
+                // The reader is asked for 1 to 7 bytes at a time, so that pieces end within elements.
                 let (mut reader, mut bytes) = (other.reader().unwrap(), Vec::new());
                 let (mut piece, mut length) = ([0; 7], 1);
                 while length > 0 && bytes.len() < 4096 {
@@ -407,7 +407,7 @@ fn a_recognized_file_is_opened_without_reading_its_first_bytes_again() {
     counts.lock().unwrap().fill(0);
     let begun = OpenOptions::default().begin_recognized(&source, recognition, "x").unwrap();
     assert!(matches!(begun, zten::formats::Begun::Archive(archive) if archive.len() == 18));
-    // The file is shorter than the number of bytes that recognition needs.
+    // Recognition has read the whole file, because it is short, so opening reads nothing again.
     assert_eq!(counts.lock().unwrap().iter().sum::<u32>(), 0);
 }
 

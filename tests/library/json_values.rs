@@ -83,7 +83,7 @@ impl Random {
         match self.below(4) {
             0 => 0x7ff8 << 48,
             1 => 0x7ff0_0000_0000_0000 | payload | self.below(2) << 63,
-            // The payload of a NaN that fits in a single or a half.
+            // A NaN whose payload fits in a single or a half.
             2 => 0x7ff0_0000_0000_0000 | (1 + self.below(1023)) << 42 | self.below(2) << 63,
             _ => self.one_of(&values).to_bits(),
         }
@@ -201,8 +201,8 @@ impl Random {
     fn float_of(&mut self, bits: u64, out: &mut Vec<u8>) {
         let (sign, exponent, fraction) = (bits >> 63, bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
         let special = exponent == 0x7ff || bits << 1 == 0;
-        // A NaN, infinity or zero can be a single if its low bits are zero. Any other number can be a single if converting it does
-        // not change it.
+        // A NaN, infinity or zero can be written as a half or a single if its low bits are zero. Any other number can
+        // be if converting it does not change it.
         if special && fraction.trailing_zeros() >= 42 && self.below(2) == 0 {
             let top = if exponent == 0 { 0 } else { 0x1f };
             let half = u16::try_from(sign << 15 | top << 10 | fraction >> 42).unwrap();
@@ -354,7 +354,7 @@ fn values_are_read_back() {
             let wanted = sorted(value);
             assert_eq!(sorted(&read(&json)), wanted, "{text}");
             own += usize::from(text.contains("$map"));
-            // Texts of other forms must be equal exactly if the values are equal.
+            // JSON without `$map` must be different for different values.
             if !text.contains("$map") {
                 let before = seen.entry(as_read(&json)).or_insert_with(|| wanted.clone());
                 assert_eq!(*before, wanted, "{text}");

@@ -213,7 +213,7 @@ impl ReadAt for Shared<'_> {
             readers = self.all.wait_timeout_while(readers, long, too_few).unwrap().0;
         }
         drop(readers);
-        // Gives threads that should not exist a chance to read, so that the test would see them.
+        // This gives threads that should not exist a chance to read, so that the test would see them.
         thread::yield_now();
         self.file.read_at(offset, buffer)
     }

@@ -51,7 +51,7 @@ fn rejected_and_valid_manifests_give_the_same_names() {
             assert_eq!(error.location().object(), component.location().object(), "{}", file.name);
             assert_eq!(error.generation(), archive.generation(), "{}", file.name);
             assert_eq!(error.tensor(), Some(component.tensor().name()), "{}", file.name);
-            // In 0.1, the offset is a field of the object itself.
+            // In 0.1, the offset is a field of the object itself, so the error names no component.
             if archive.generation() == Some(Generation::V0_1) {
                 assert_eq!(error.component(), None, "{}", file.name);
                 continue;

@@ -93,7 +93,7 @@ fn codes_and_weights_are_those_of_numpy() {
         let archive = open(&file);
         // Components that cannot be borrowed are decoded: those of a file on disk, and compressed ones.
         let on_disk = options().open(corpus().join(&path)).unwrap();
-        // The same file at an unaligned address.
+        // `moved` is the same file at an unaligned address.
         let moved: Vec<u8> = [&[0_u8], &file[..]].concat();
         let moved = open(&moved[1..]);
         for row in &rows {

@@ -237,7 +237,8 @@ fn binding_reads_the_frame_and_nothing_else() {
     let shard = shards.get("s").unwrap();
     assert_eq!(shard.source().count(), 48);
     assert!(shards.get("t").is_none() && shards.get("").is_none());
-    // A view borrows the bytes of a shard that is in memory.
+    // `bind` makes a view of bytes of the shard that the caller has in memory. Without such bytes, a view is an error
+    // while the shard is not verified.
     let tensor = archive.tensor("w").unwrap();
     let values = [1.0, -2.0, 0.5, 3.25];
     {
@@ -258,7 +259,8 @@ fn binding_reads_the_frame_and_nothing_else() {
     let mut bytes = [0; 8];
     rows.read(&mut bytes).unwrap();
     assert_eq!(bytes[4..], 0.5_f32.to_le_bytes());
-    // The whole block of 256 KiB is read and compared, because the sum was taken over all of it.
+    // The slice has 8 bytes, but the whole blob of 16 bytes is read and compared, because sums exist only for whole
+    // blocks of up to 256 KiB.
     assert_eq!(shard.source().count() - before, 16);
     assert_eq!(misuse(tensor.dense().unwrap().view().unwrap_err()), Misuse::NotInMemory);
 }
@@ -298,7 +300,7 @@ fn components_are_read_from_their_own_shard_only() {
     shards.verify().unwrap();
     let files = Files { root: archive.source(), shards: &shards };
     assert_eq!(readable(&tensor.read_from(&files)).len(), 3);
-    // The shard of another file, whose name this object does not use.
+    // `others` are the shards of another file, whose name this object does not use.
     let path = corpus().join("v2/shards/dense.zt");
     let root = std::fs::read(&path).unwrap();
     let other = Archive::from_bytes(&root).unwrap();
@@ -507,7 +509,8 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     use zten_corpus::cbor::{fields, text, uint};
     use zten_corpus::v2::{file, object, part};
 
-    // In this shard of 8,192 bytes, the blobs end at 8,152. The blobs of another shard are counted separately.
+    // `a`, `c` and `d` are the same blob of the shard `s`, and so have 12,000 bytes together. `b` is in the shard `t`,
+    // and is counted separately.
     let shard = || fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     let names = ["a", "b", "c", "d"];
     let dense = || object(&[4000], "dense", vec![("data", part("u8", 4096, 4000))]);
@@ -545,7 +548,8 @@ fn the_first_component_beyond_a_limit_is_named() {
         root = root.set(&format!("{part}/shard"), text("s"));
     }
     let root = root.bytes();
-    // Blobs may decode to as many bytes as the shard has before its footer: 8,152.
+    // For components that share blobs, the limit is at least the number of bytes of the shard before its footer, 8,152.
+    // The third component exceeds it.
     let options = OpenOptions::default().limits(Limits::default().with_decoded_total(0));
     let rejected = options.from_bytes(&root).unwrap_err();
     let place = (rejected.location().object(), rejected.location().component());

@@ -261,7 +261,7 @@ fn impossible_slices_are_errors() {
     assert_eq!(misuse(tensor.slice(1..3).unwrap_err()), Misuse::Slice);
     // An empty slice may begin at the end of a dimension.
     assert_eq!(tensor.slice(2..2).unwrap().elements(), 0);
-    // The file is cut after it was opened.
+    // The file is cut after it was opened, so that the slice cannot be read.
     let cut = &file_2_3[..69];
     let slice = archive.manifest().tensor("t").unwrap().read_from(&cut).slice(0..2).unwrap();
     for error in [slice.read(&mut [0; 6]).unwrap_err(), slice.to_vec::<u8>().unwrap_err()] {
@@ -277,7 +277,7 @@ fn impossible_slices_are_errors() {
     tensor.slice(&[][..]).unwrap().read(&mut byte).unwrap();
     assert_eq!(byte, [7]);
 
-    // A dimension of 0 among huge dimensions.
+    // This tensor is empty, because one of its dimensions is 0, although the others are huge.
     let vast = [0, u64::MAX, u64::MAX];
     let empty = file(KINDS[2], &vast, &[]);
     let archive = Archive::from_bytes(&empty).unwrap();
@@ -295,7 +295,8 @@ fn impossible_slices_are_errors() {
     assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Compressed);
     assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Compressed);
 
-    // Two elements share a byte, so a slice may end within a byte.
+    // Two elements share a byte, so a slice could end within a byte. A slice of such a tensor can be neither read nor
+    // borrowed.
     let packed = read("v2/accept/nibbles.zt");
     let archive = Archive::from_bytes(&packed).unwrap();
     let tensor = archive.tensors().next().unwrap();
@@ -414,7 +415,7 @@ fn runs_that_are_close_are_read_together() {
         let elements: Vec<u8> = elements.into_iter().flat_map(u16::to_le_bytes).collect();
         assert_eq!(elements, wanted, "{from}..{to}, {gap}");
     }
-    // Slices of three dimensions, whose runs have several lengths.
+    // These slices have three dimensions, and their runs have several lengths.
     for ranges in
         [[0..3, 1..9, 2..3], [1..3, 0..10, 0..70], [2..3, 9..10, 0..1], [0..3, 0..1, 5..6]]
     {

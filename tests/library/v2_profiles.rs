@@ -76,8 +76,8 @@ fn values_are_elements_times_their_scales() {
         let far = OpenOptions::default().open_source(Far(&bytes), bytes.len() as u64).unwrap();
         far.tensor("w").unwrap().mx().unwrap().dequantize(&mut decoded).unwrap();
 
-        // Follows the definition: computes each coordinate by division, and divides the coordinate along the axis by the block
-        // size.
+        // The loop follows the definition: it computes each coordinate by division, and divides the coordinate along
+        // the axis by the block size.
         let stride: usize = shape[axis + 1..].iter().product();
         for (place, value) in values.iter().enumerate() {
             let (outer, along, inner) =
@@ -100,7 +100,7 @@ fn values_are_elements_times_their_scales() {
             );
         }
 
-        // Reads in pieces of random sizes, with random sizes of chunks.
+        // The elements are also read in pieces of random sizes, with random sizes of chunks.
         let limits = Limits::default().with_chunk(rng.u32(16..40));
         let options = OpenOptions::default().limits(limits);
         let pieces = options.open_source(Far(&bytes), bytes.len() as u64).unwrap();
@@ -238,7 +238,7 @@ fn checking_rows_takes_at_most_16_bytes_a_row() {
     let measured = allocation_counter::measure(|| check(&Limits::default()).unwrap());
     let bytes = measured.bytes_max;
     assert!(bytes >= 8 * u64::from(count) && bytes <= 16 * u64::from(count) + 4096, "{bytes}");
-    // The decoded scales count against the limit.
+    // The row pointers are kept as numbers of 64 bits, which count against the limit.
     let limits = |bytes: u64| Limits::default().with_decoded(bytes);
     assert_eq!(check(&limits(8 * u64::from(count) + 8)).err(), None);
     let error = check(&limits(8 * u64::from(count))).unwrap_err();

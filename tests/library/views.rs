@@ -128,7 +128,7 @@ fn empty_views_are_always_aligned_and_partial_elements_never_read() {
     let empty = view(&odd, "z0");
     assert_eq!(empty.as_slice::<f32>().unwrap(), &[0.0_f32; 0]);
 
-    // 15 bytes in a 0.1 entry of an unknown layout.
+    // This entry of 0.1 has an unknown layout and 15 bytes, which are no whole number of `f32`.
     let file = read("unsupported-layout--v01-any-size.zt");
     let archive = Archive::from_bytes(&file).unwrap();
     let entry = archive.tensors().next().unwrap().components().next().unwrap();

@@ -28,7 +28,7 @@ fn rejection(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
 fn bad_objects_are_rejected_before_a_byte_is_written() {
     let u8s = |role, count| NewComponent::new(role, DType::U8, count);
     let u64s = |role, count| NewComponent::new(role, DType::U64, count);
-    // Lists of components that live as long as the test.
+    // The lists of components are leaked, so that they live as long as the test.
     let cases: &[(&str, NewObject<'_>)] = &[
         ("shape-overflow", NewObject::dense("x", &[1 << 40, 1 << 40], DType::U8)),
         ("shape-overflow", NewObject::dense("x", &[1 << 61, 1], DType::F64)),
@@ -158,7 +158,8 @@ fn bad_content_is_rejected() {
 #[test]
 fn components_must_have_their_length_and_order() {
     let four = NewObject::dense("x", &[4], DType::U8);
-    // Writes whole parts and pieces of them. Some pieces fit several times.
+    // A component of another length than declared is rejected, even if that length is a divisor or a multiple of the
+    // right one.
     for length in [0, 1, 2, 3, 5, 8] {
         let error = rejection(&four, &[("data", &vec![0; length])]);
         assert_eq!((error.tensor(), error.component()), (Some("x"), Some("data")));
@@ -309,7 +310,7 @@ fn quantized_parts_come_in_any_order_and_once() {
         writer.add_quantized("x", &[16, 1], &attributes, parts)
     });
     check(&file, &OpenOptions::default()).unwrap();
-    // Generation 2 does not have this layout.
+    // Generation 2 does not have the layout of quantized groups.
     let mut two = writer(&settings.generation(Generation::V2));
     let error = two.add_quantized("x", &[16, 1], &attributes, &parts).unwrap_err();
     assert_eq!((error.rule(), error.tensor()), (Some("unsupported-format"), Some("x")));
@@ -365,7 +366,7 @@ fn elements_are_written_at_once() {
         elements(&mut writer, "f8_e4m3fn", &[F8E4M3Fn::from_bits(0x38)]);
         elements(&mut writer, "f8_e5m2", &[F8E5M2::from_bits(0x3c)]);
         elements(&mut writer, "u8", &[0_u8; 0]);
-        // A scalar, elements in a `Vec`, and bytes with an explicit dtype.
+        // Also added are a scalar, elements in a `Vec`, and bytes with an explicit dtype.
         writer.add("scalar", &[], &[7_u8]).unwrap();
         writer.add("vector", &[2, 2], &vec![1_i8, 2, 3, 4]).unwrap();
         writer
@@ -417,7 +418,7 @@ fn elements_are_written_piece_by_piece() {
         out.finish().unwrap();
         assert_eq!(writer.finish().unwrap(), at_once);
     }
-    // The iterator is read only as far as necessary. Then it ends, and gives no more elements.
+    // `write` takes only the 24 bytes that the tensor has. Each further byte is an error.
     let mut writer = Writer::to(Vec::new()).unwrap();
     let mut out = writer.begin("x", &[2, 3], DType::F32).unwrap();
     assert_eq!(out.write(&[0; 30]).unwrap(), 24);
@@ -462,7 +463,7 @@ fn errors_of_writing_name_tensor_and_component() {
     let add = |name: &str, shape: &[u64], part: ComponentData<'_>| {
         writer(&settings).add(name, shape, part).unwrap_err()
     };
-    // Errors about the declaration, and errors about the bytes.
+    // These errors are about the declaration of the tensor, or about the bytes of its component.
     named(&add("big", &[1 << 40, 1 << 40], (&[0_u8]).into()), "big", Some("data"));
     named(&add("few", &[2], (&[0_u8]).into()), "few", Some("data"));
     named(&add("many", &[2], (&[0_u8; 3]).into()), "many", Some("data"));
@@ -504,7 +505,7 @@ fn errors_of_writing_name_tensor_and_component() {
     assert_eq!(error.rule(), Some("index-range"));
     named(&error, "c", Some("coords"));
 
-    // Errors about the object itself, and errors about its position in the file.
+    // These errors are about the name of the object or its position in the file, so they name no component.
     let mut writer = writer(&settings);
     writer.add("twice", &[1], &[1_u8]).unwrap();
     let error = writer.add("twice", &[1], &[1_u8]).unwrap_err();
@@ -587,7 +588,7 @@ fn the_writer_keeps_the_limits_of_its_readers() {
     assert!(most > 4);
     check(&file(most).unwrap(), &OpenOptions::default().limits(limits)).unwrap();
     assert_eq!(file(most + 1).unwrap_err().rule(), Some("limit-manifest"));
-    // A number far beyond the limit is rejected before memory is allocated for it.
+    // A name of more bytes than a whole manifest may have is rejected, and the writer can still finish the file.
     let mut writer = writer(&settings);
     let long = "n".repeat(2001);
     let rejected = writer.add_object(&NewObject::dense(&long, &[0], DType::U8), &[]);
@@ -692,7 +693,8 @@ fn a_hashing_thread_changes_no_byte() {
     for (settings, level) in ways {
         // The bytes come in one call, in pieces large enough that a thread hashes them, and in pieces too small for a thread.
         for piece in [bytes.len(), 300_000, 1000] {
-            // The canonical form finds equal components by all of their bytes, which must come in one call.
+            // For the canonical form, only one call is tested. In generation 2, that form requires that equal
+            // components come in one call.
             if settings == plain.canonical() && piece < bytes.len() {
                 continue;
             }
@@ -748,7 +750,7 @@ fn a_component_is_only_stored_if_no_step_reads_it() {
         (WriteOptions::default(), DType::F32, None, false),
         (none.checksum(Checksum::Crc32c), DType::F32, None, false),
         (second.sharing(), DType::F32, None, false),
-        // The last byte of an odd number of nibbles is validated.
+        // The last byte of an odd number of nibbles is validated, so the bytes are read.
         (second, DType::F4E2M1, None, false),
     ] {
         let mut file = writer(&settings);

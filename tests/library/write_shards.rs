@@ -333,7 +333,7 @@ fn an_object_may_have_components_in_several_files() {
     };
     for (indptr, content, written) in [
         ([0, 1, 2], Ok(1), None),
-        // An unsorted row. Only a reader of both components can see that.
+        // This row is not sorted, which only a reader of both components can see, so the writer accepts it.
         ([0, 2, 2], Err("csr-index-order"), None),
         ([0, 3, 2], Ok(0), Some("csr-indptr-order")),
     ] {

@@ -244,7 +244,7 @@ fn content_that_a_reader_would_reject_is_rejected() {
         let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
         writer.add_object(object, parts).unwrap_err().rule()
     };
-    // Each matrix has a row whose indices are not sorted, which is found whichever component is written first.
+    // Each matrix has a row whose indices do not ascend, which is found whichever component is written first.
     for (ends, indices) in
         [(&[0, 2, 3], &[1, 0, 2]), (&[0, 1, 3], &[1, 2, 2]), (&[0, 3, 3], &[0, 1, 1])]
     {

@@ -198,7 +198,7 @@ fn dense<T: Element>(tensor: &Tensor<'_>) -> Result<(), Error> {
     let mut ranges = Vec::new();
     reserve(&mut ranges, tensor.shape().len())?;
     ranges.extend(tensor.shape().iter().map(|dimension| 0..*dimension));
-    // Cuts the last dimension, so that the slice has several runs.
+    // The slice has only the first index of the last dimension, so it has several runs.
     if let Some(last) = ranges.last_mut() {
         last.end = last.end.min(1);
     }

@@ -240,7 +240,7 @@ fn line<'e>(file: &'e str, entry: &'e Entry, opened: Opened) -> Line<'e> {
         unread: opened.unread,
         sentence: match row {
             _ if entry.part => "belongs to another file of its folder".to_owned(),
-            // The message of the rule has a number that differs from file to file, which is written as N.
+            // The message of a rule may contain a number that differs from file to file. It is written as N.
             Some(row) => row.broken().replace("{}", "N").replace('`', ""),
             None => "breaks no rule".to_owned(),
         },

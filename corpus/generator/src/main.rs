@@ -12,7 +12,7 @@ fn main() -> io::Result<()> {
             let file = file?;
             let name = file.file_name();
             let path = format!("{folder}/{}", name.to_string_lossy());
-            // Subfolders hold files from elsewhere, which are not removed.
+            // Only files are removed: the subfolders hold files that were not made by the generator.
             let stale = Path::new(&name).extension().is_some_and(|extension| extension == "zt")
                 && file.file_type()?.is_file()
                 && files.iter().all(|output| output.path != path);

@@ -23,7 +23,8 @@ pub(crate) fn format<'f>(folder: &'f str, name: &str) -> &'f str {
     match folder {
         "index" if name.ends_with(".safetensors") => "safetensors",
         "index" if [".bin", ".pth"].iter().any(|suffix| name.ends_with(suffix)) => "torch",
-        // An index that does not open counts as one of safetensors, whatever the files that it names are.
+        // The name of an index that is reported as one of PyTorch checkpoints begins with `torch`. All others are
+        // reported as indexes of safetensors files. So is an index that does not open, whatever files it names.
         "index" if name.rsplit("--").next().is_some_and(|name| name.starts_with("torch")) => {
             "torch-index"
         }
@@ -45,7 +46,7 @@ impl Case {
         let Self { folder, name, .. } = self;
         match self.rule {
             None => format!("other/{folder}/accept/{name}"),
-            // Files that an index names have no rule in their name.
+            // A file that is only there because a rejected index names it has no rule in its name.
             Some("") => format!("other/{folder}/reject/{name}"),
             Some(rule) => format!("other/{folder}/reject/{rule}--{name}"),
         }

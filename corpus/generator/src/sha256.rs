@@ -10,7 +10,8 @@ pub fn sha256(bytes: &[u8]) -> String {
     message.extend((bytes.len() as u64 * 8).to_be_bytes());
 
     let primes = primes();
-    // The constants are the first bits of the fractions of square and cube roots.
+    // The constants of SHA-256 are the first 32 bits of the fractional parts of the square roots and cube roots of
+    // primes.
     let start: Vec<u32> = primes[..8].iter().map(|prime| fraction(prime << 64, 2)).collect();
     let rounds: Vec<u32> = primes.iter().map(|prime| fraction(prime << 96, 3)).collect();
     let state = message.chunks_exact(64).fold(start, |state, block| mix(&state, block, &rounds));

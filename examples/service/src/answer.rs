@@ -107,7 +107,8 @@ impl Found {
             manifest_offset: self.manifest_offset,
             others: self.others,
             is_named: self.is_named,
-            // Only the sentences that zten has are accepted as advice.
+            // Advice of a worker is accepted only if it is one of the sentences of zten, because a compromised worker
+            // could send any text.
             advice: self
                 .advice
                 .and_then(|advice| rules::CAUSES.into_iter().find(|own| *own == advice)),

@@ -165,7 +165,7 @@ impl HttpFront {
             .max_buf_size(head::MOST)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
-        // The service does not wait for a client that does not read its answer.
+        // If the client has not read its answer after `FAREWELL`, the connection is dropped.
         let farewell = async {
             is_answered.notified().await;
             sleep(FAREWELL).await;

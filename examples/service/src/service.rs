@@ -116,7 +116,8 @@ impl Service {
     pub fn parse(&self, answer: &[u8]) -> Result<Checked, JobError> {
         let answer = serde_json::from_slice(answer);
         let answer = answer.map_err(|error| JobError::Answer(error.to_string()))?;
-        // A policy changes only the verdict of single findings: a note that it denies becomes a finding.
+        // The policy is applied only to the finding of a rejection. If it denies a note, the worker sends the note as
+        // such a finding.
         let notes = |notes: Vec<crate::answer::Found>| {
             notes.into_iter().map(|note| note.into_finding(None)).collect()
         };

@@ -38,7 +38,7 @@ fn safetensors(path: &Path, report: &mut Report) {
         let tensor = file.load(&name, &Device::Cpu).and_then(|tensor| bytes(&tensor));
         let Some(mut bytes) = report.read(tensor) else { continue };
         if format!("{:?}", view.dtype()) == "U16" {
-            // candle has no tensors of this type, so the elements are read as `u32`, which holds the same numbers.
+            // candle has no tensors of the type U16 and reads the elements as `u32`, which holds the same numbers.
             bytes = bytes.chunks_exact(4).flat_map(|four| [four[0], four[1]]).collect();
         }
         report.content(&name, "data", &bytes);

@@ -30,7 +30,8 @@ ZTEN_NAMES = {numpy: zten for zten, numpy in NUMPY_NAMES.items()}
 def sha256(data):
     """Returns the SHA-256 of bytes, or of the little-endian bytes of an array."""
     if hasattr(data, "tobytes"):
-        # The bytes of types that are not interpreted stay as NumPy wrote them.
+        # Only numbers must be little-endian. Arrays of text, records and dates keep the bytes that
+        # NumPy wrote, because zten does not interpret them.
         assert data.dtype.byteorder != ">" or data.dtype.kind in "SUVMm", data.dtype
         data = data.tobytes()
     return hashlib.sha256(data).hexdigest()

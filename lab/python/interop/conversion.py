@@ -71,10 +71,12 @@ class Conversion:
         """Checks that the tensor called `name` is left out and named. `has_others` says that the file has other tensors."""
         self.output.unlink(missing_ok=True)
         status, _, errors = self.zten.call("convert", "--force", path, self.output)
-        # An opaque tensor is not a failure, unless nothing else can be written. An unread tensor is a failure.
+        # Leaving out an opaque tensor is no failure (status 0), unless the file has no other tensor
+        # (2). Leaving out an unread tensor is a failure (3).
         assert status in ((0, 3) if has_others else (0, 2, 3)), (path, status, errors)
         assert name in errors, (name, errors)
-        # The fields of records that are numbers are written without the records.
+        # If the command succeeds without another tensor, the left-out array is one of records, and
+        # its fields that are numbers have been written.
         assert self.output.exists() == (has_others or status == 0), path
         self.output.unlink(missing_ok=True)
         self.tally.known["LEFT OUT", why] += 1

@@ -23,7 +23,7 @@ PLAIN = {
     TYPES.I32: "i32",
     TYPES.I64: "i64",
 }
-# Some programs count 36 bytes for a block of this type, and others 40.
+# Programs disagree on the size of a block of this type (36 or 40 bytes), so it is not written here.
 NOT_HELD = [TYPES.Q8_1]
 BLOCKS = [type for type in TYPES if type not in PLAIN and type not in NOT_HELD]
 
@@ -31,7 +31,8 @@ BLOCKS = [type for type in TYPES if type not in PLAIN and type not in NOT_HELD]
 def tensor(rng, type):
     """Returns the shape, as NumPy has it, and the bytes of a random tensor."""
     elements, size = gguf.GGML_QUANT_SIZES[type]
-    # GGUF has no scalars, and at most four dimensions.
+    # The shape has one to four dimensions, which is the largest number in GGUF, and its rows are
+    # whole blocks.
     outer = [int(side) for side in rng.integers(1, 5, rng.integers(0, 4))]
     shape = [*outer, int(rng.integers(1, 6)) * elements]
     count = int(np.prod(shape, dtype=np.int64))
@@ -108,7 +109,8 @@ def main(folder, zten, count, seed):
         tensors = {f"blk.{n}.weight": (type, *tensor(rng, type)) for n, type in enumerate(types)}
         try:
             attributes = write(rng, path, tensors)
-            # The package itself reads the expected content. It closes the file when the reader is dropped.
+            # The expected content is what the package itself reads. The reader is not kept, because
+            # it closes the file only when it is dropped.
             read = {found.name: found for found in gguf.GGUFReader(path).tensors}
             objects = []
             for name, (type, shape, data) in tensors.items():

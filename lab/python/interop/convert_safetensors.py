@@ -12,7 +12,8 @@ from common import entry
 from conversion import Conversion
 from tensors import HELD, listed, random, write
 
-# Types of which 1.2 knows only the name, and the number of bits of one element; for the second type, of a pair.
+# Types of safetensors of which 1.2 knows only the name: that name, and the number of bits of an
+# element (of a pair of elements for the second type).
 NAMED = {"float8_e8m0fnu": ("f8_e8m0", 8), "float4_e2m1fn_x2": ("f4_e2m1", 8)}
 
 

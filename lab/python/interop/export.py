@@ -17,7 +17,7 @@ import arrays
 from common import Tally, Zten
 from tensors import HELD, listed, random, write
 
-# The generations, and the options with which their files are written.
+# The options of `zten convert` for each generation, with and without compression.
 OPTIONS = [["--to", "1.2"], ["--to", "1.2", "--zstd"], ["--to", "2"], ["--to", "2", "--zstd"]]
 NUMPY = [dtype for dtype in arrays.DTYPES if dtype != ml_dtypes.bfloat16]
 NUMPY += [np.dtype("complex64"), np.dtype("complex128")]

@@ -150,7 +150,8 @@ def text_model(rng, writer, sizes):
     writer.add_block_count(blocks)
     writer.add_context_length(int(pick(rng, [512, 131_072, 1 << 20, 10_485_760])))
     writer.add_embedding_length(embedding)
-    # The metadata of a model without attention gives 0 heads, and such layers do not exist.
+    # The metadata of a model without attention, such as Mamba, gives 0 heads and a feed-forward
+    # length of 0, because it has no such layers.
     is_recurrent = any(name in writer.arch for name in ("mamba", "rwkv"))
     writer.add_feed_forward_length(0 if is_recurrent else per_block(rng, 4 * embedding, blocks))
     writer.add_head_count(0 if is_recurrent else per_block(rng, heads, blocks))
@@ -234,7 +235,7 @@ def vocabulary(rng, writer, words):
         return words
     tokens, types, scores = tokens_of(rng, kind, words)
     writer.add_tokenizer_pre(pick(rng, ["default", "llama-bpe", "qwen2"]))
-    # The method takes tokens as texts or as bytes.
+    # `add_token_list` takes tokens as texts or as bytes.
     writer.add_token_list([token.encode() for token in tokens] if flag(rng) else tokens)
     if kind != "rwkv" or flag(rng):
         writer.add_token_types(types if flag(rng) else [int(type) for type in types])
@@ -302,8 +303,8 @@ def others(rng, writer, names, blocks):
             add(rng, writer, name, blocks)
 
 
-# Methods that `others` does not call: those of facts that are written above, whose numbers must
-# agree, and those for keys that a program defines itself.
+# Methods that `others` does not call: those for facts that other functions write, because the
+# numbers of these facts must agree, and those for keys that a program defines itself.
 SAID = (
     {
         f"add_{name}"
@@ -376,7 +377,8 @@ def tensor(rng, shape, type):
         try:
             data = quants.quantize(rng.standard_normal(shape).astype(np.float32), type)
         except NotImplementedError:
-            # The package can read these types, but not make them.
+            # The package can read this type, but not quantize to it, so the blocks are random
+            # bytes.
             number = int(np.prod(shape, dtype=np.int64)) // elements * size
             data = np.frombuffer(rng.bytes(number), np.uint8).reshape([*shape[:-1], -1])
         return data, type, (f"gguf.{type.name.lower()}", shape, data)
@@ -403,7 +405,8 @@ def write(rng, path):
         path, gguf.MODEL_ARCH_NAMES[arch], use_temp_file=not split and flag(rng), **split
     )
     size = sizes(rng)
-    # Only the first of several files states the alignment, and all files use it.
+    # A model in several files keeps the usual alignment, because only its first file would state
+    # another one, although all of them use it.
     if not split and rng.integers(4) == 0:
         writer.add_custom_alignment(1 << int(rng.integers(3, 13)))
     held = {}
@@ -457,7 +460,8 @@ def finish(writer, held, path, streams):
     paths = [path] if len(parts) == 1 else writer.format_shard_names(path)
     writer.close()
     wanted = {name: what for name, (_, _, what) in held.items()}
-    # The first of several files lists all tensors.
+    # The first file of a split model is opened with the tensors of all files, and each later file
+    # with its own tensors.
     rest = [{name: wanted[name] for name in part} for part in parts[1:]]
     return list(zip(paths, [wanted, *rest], strict=True))
 

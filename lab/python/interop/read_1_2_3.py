@@ -12,7 +12,7 @@ import ztensor
 
 from common import NUMPY_NAMES, Tally, kinds, sha256, unordered
 
-# NumPy knows bfloat16 only after this import.
+# NumPy knows the name `bfloat16` only because `ml_dtypes` has been imported.
 assert np.dtype("bfloat16") == ml_dtypes.bfloat16
 TALLY = Tally("written by zten, read by ztensor 1.2.3 in Python")
 COMPLEX = "complex elements of dense objects: twice as many as it makes room for"

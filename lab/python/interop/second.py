@@ -75,7 +75,7 @@ def sharded(root, zten, folder, tally):
         tally.compared["arrays"] += len(arrays_of_zten)
     shards = list(root.parent.glob(f"{root.stem}-*.zt"))
     assert shards, root
-    # The package must detect damage, which shows that it reads the shards.
+    # The package must detect damage in a shard, which shows that it reads the shards.
     content = bytearray(shards[0].read_bytes())
     content[-100 % len(content)] ^= 1
     shards[0].write_bytes(content)

@@ -6,7 +6,8 @@ import json
 import numpy as np
 import safetensors
 
-# The name of each type in the package, the number of bits of an element, and the name in zten.
+# By the name of each type in the package: the number of bits of an element, its storage type in
+# zten, and its logical type in zten, if it has one.
 HELD = {
     "bool": (8, "bool", None),
     "uint8": (8, "u8", None),

@@ -24,7 +24,7 @@ from common import ZTEN_NAMES, Tally, Zten, sha256
 
 NUMBERS = [dtype for dtype in arrays.DTYPES if dtype != ml_dtypes.bfloat16]
 NUMBERS += [np.dtype("complex64"), np.dtype("complex128")]
-# The number of files for each call of the command.
+# The number of files for each call of `zten`.
 CALL = 250
 
 RECORDS = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("c", [("d", "U1"), ("e", ">f2")])])
@@ -63,7 +63,8 @@ def shape(rng):
     if kind == 0:
         return ()
     if kind == 1:
-        # NumPy's largest number of dimensions, except for the parts of a complex number.
+        # The shape has 63 dimensions. NumPy allows 64, and the two parts of complex numbers take
+        # one of them.
         return (1,) * 62 + (int(rng.integers(0, 3)),)
     return tuple(side if side < 20_000 else 2_003 for side in arrays.shape(rng))
 
@@ -96,7 +97,8 @@ def safetensors_file(rng, path):
     metadata = [None, {}, {"format": "pt"}, {"重み": "\n\0", "": "x" * 3000}][rng.integers(4)]
     wanted = {}
     if rng.integers(2):
-        # The package writes elements in the order of memory.
+        # The package writes the bytes of an array in the order of memory, so each array is copied
+        # into row-major order.
         made = {name: array(rng, arrays.DTYPES).copy(order="C") for name in names(rng)[:60]}
         metadata = metadata or ({} if made else None)
         safetensors.numpy.save_file(made, path, metadata)
@@ -247,7 +249,7 @@ def described(type, sides, read):
 def main(folder, zten, count, seed):
     tally, zten = Tally("files of other programs"), Zten(zten)
     files = written(folder, count, seed) | uninterpreted(folder)
-    # With fewer files, some methods may not be called.
+    # With fewer files, it is left to chance whether each method of the writer is called.
     assert count < 1000 or not models.not_called(), f"never called: {models.not_called()}"
     known = without_counterpart(folder)
     _, out, errors = zten.call("check", "--json", "-r", folder)

@@ -63,7 +63,8 @@ def torch(path: Path) -> Tensors:
         if id(value) in parents:
             return
         if isinstance(value, torch.Tensor):
-            # Strides can repeat a few bytes so that the tensor has gigabytes. Only our own copy would take that memory.
+            # Strides can repeat a few bytes so that a tensor seems to have gigabytes. Only our own copy would take that
+            # memory, so a tensor larger than `COPIED` is not copied.
             flat = value.detach()[:0] if value.nbytes > COPIED else value.detach()
             flat = flat.clone(memory_format=torch.contiguous_format).reshape(-1)
             yield ".".join(keys) or "data", flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
@@ -98,7 +99,8 @@ def modelscan(path: Path) -> None:
     from modelscan.modelscan import ModelScan
 
     found = ModelScan().scan(path)
-    # The command has an exit status for files of which it scans nothing.
+    # A file of which nothing is scanned counts as rejected, because the command `modelscan` has an exit status of its
+    # own for it.
     if found["issues"] or found["errors"] or not found["summary"]["scanned"]["total_scanned"]:
         raise Unsafe(f"{len(found['issues'])} issues")
 
@@ -149,7 +151,8 @@ def main(reader: str, path: Path) -> None:
     except Exception as error:
         rejected = line(error)
     except BaseException as error:
-        # Callers do not catch a panic of Rust as an exception.
+        # A panic of Rust is a `BaseException`, which callers do not catch with `except Exception`, so it counts as a
+        # crash.
         print(f"panicked\t\t{line(error)}", file=sys.stderr)
         os._exit(PANICKED)
     if rejected is not None:

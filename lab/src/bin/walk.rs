@@ -30,7 +30,7 @@ pub extern "C" fn _start() -> u32 {
     black_box(walk(file).is_err()).into()
 }
 
-// The function is not inlined, so that the proof attributes the code that is inlined into it.
+// The function is not inlined, so that the proof attributes to it the code that is inlined into it.
 #[inline(never)]
 fn walk(file: &[u8]) -> Result<(), zten::Error> {
     let options = black_box(zten::OpenOptions::default().limits(Limits::embedded()));

@@ -34,7 +34,7 @@ pub fn calls(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
 /// Parses an ELF image that was linked with `--emit-relocs`.
 fn elf(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
     let image = object::File::parse(image)?;
-    // The lowest bit of an address says that the function has Thumb instructions.
+    // The lowest bit of an address only says that the function has Thumb instructions, so it is cleared.
     let functions: BTreeMap<u64, (u64, String)> = image
         .symbols()
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)

@@ -68,7 +68,8 @@ fn open_both(path: &Path) -> Result<Archive, Error> {
             Ok(archive)
         }
         (Err(error), other) => {
-            // Bytes in memory have no file name, from which this format would be recognized.
+            // A file that cannot be opened by its path cannot be opened from memory, either. The errors may differ,
+            // because bytes in memory have no name from which the format would be recognized.
             assert!(other.is_err());
             Err(error)
         }
@@ -249,8 +250,8 @@ fn rejected_files_break_the_rule_in_their_name() {
             continue;
         };
         if name.contains("-00002-of-") {
-            // A file in the folder of a rejected index may be valid by itself. Only the index that names it breaks
-            // the rule.
+            // The second file of a rejected split model may be valid by itself. The rule is broken when the first file
+            // is opened.
             continue;
         }
         rules.insert(rule.to_owned());

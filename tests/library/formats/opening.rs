@@ -130,7 +130,8 @@ fn a_long_header_takes_few_steps() {
 
 #[test]
 fn memory_of_opening_in_steps_is_limited() {
-    // An archive of one member with a damaged header. Reading the whole file is necessary to find out which rule is broken.
+    // The header of the first of 300 members is damaged. The member must be read whole to find out whether its checksum
+    // is wrong, too.
     let mut bytes = many_members(300, false);
     let at = bytes.windows(5).position(|window| window == b"descr").unwrap();
     bytes[at] = b'D';

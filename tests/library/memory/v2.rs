@@ -95,7 +95,8 @@ impl Blobs {
     fn offset(self, at: usize, count: usize) -> u64 {
         let at = if self.falling { count - at } else { at };
         if self.same && (at > 0 || !self.far) {
-            // The offset takes three bytes. Blobs in the same file as the manifest come after the manifest.
+            // In a shard, offsets of three bytes are large enough. Blobs in the same file as the manifest must come
+            // after the manifest, so their offsets are larger.
             return if self.shards > 0 { 4096 } else { 1 << 31 } * (1 + at as u64 % 3);
         }
         (at as u64 + 5) * (1 << 20) + if self.far { FAR } else { 0 }

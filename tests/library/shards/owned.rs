@@ -118,7 +118,7 @@ fn a_shard_must_be_a_regular_file() {
     let (algorithm, digits) = &folder.blob;
     folder.put(&format!("blobs/{algorithm}/{digits}"));
     folder.has_it();
-    // A regular file has the name of the folder `blobs`.
+    // Here a regular file has the name of the folder `blobs`, so no shard is found.
     fs::remove_dir_all(folder.path("blobs")).unwrap();
     fs::write(folder.path("blobs"), b"").unwrap();
     folder.has_none();
@@ -159,7 +159,7 @@ fn no_link_is_followed() {
     symlink("../../kept.zt", &blob).unwrap();
     folder.has_none();
     fs::remove_file(&blob).unwrap();
-    // A step on the way to the shard is a link.
+    // A folder on the way to the shard is a link, which is not followed.
     folder.put(&format!("real/{algorithm}/{digits}"));
     fs::remove_dir(folder.path("blobs").join(algorithm)).unwrap();
     symlink(format!("../real/{algorithm}"), folder.path("blobs").join(algorithm)).unwrap();

@@ -65,7 +65,7 @@ fn only_requested_bytes_of_a_vast_array_are_read() {
     assert_eq!(file.asked(), std::slice::from_ref(&range));
     assert_eq!(bytes, made(range));
 
-    // Some columns of some rows: one run for each row.
+    // This slice has some columns of some rows, so it has one run for each row.
     let slice = tensor.slice((first..first + 3, 5..7)).unwrap();
     let mut bytes = [0; 24];
     slice.read(&mut bytes).unwrap();
@@ -76,11 +76,12 @@ fn only_requested_bytes_of_a_vast_array_are_read() {
     assert_eq!(file.asked(), [row(0), row(1), row(2)]);
     assert!(elements.iter().flat_map(|element| element.to_le_bytes()).eq(bytes));
 
-    // An empty slice at the end of the array.
+    // Reading an empty slice at the end of the array reads no bytes of the file.
     tensor.slice(rows..rows).unwrap().read(&mut []).unwrap();
     assert!(tensor.slice(rows..rows).unwrap().to_vec::<f32>().unwrap().is_empty());
     assert!(file.asked().is_empty());
-    // A column of all rows: the list of its ranges takes no memory, and its last range is found as fast as the first.
+    // The slice has one column of all rows. The list of its ranges takes no memory, and its last range is found as fast
+    // as the first.
     let column = tensor.slice((0..rows, 9..10)).unwrap();
     assert_eq!(column.file_ranges().unwrap().len(), rows);
     let last = 64 + (rows - 1) * columns * 4 + 36;

@@ -132,7 +132,7 @@ fn values_can_be_of_any_type() {
         let parts = coo.values().elements::<f32>().unwrap().collect::<Vec<_>>();
         let (at, value) = coo.entries::<zten::element::Complex<f32>>().unwrap().next().unwrap();
         assert_eq!((at.collect(), value.re, value.im), (vec![1, 2], parts[0], parts[1]));
-        // An entry consists of two storage elements.
+        // A complex number consists of two storage elements, so the entries cannot be read as `f32`.
         assert_eq!(misuse(coo.entries::<f32>().err().unwrap()), Misuse::Type);
     });
     csr(&read("unsupported-type--v12-csr-values.zt"), "w", "bind", |csr| {

@@ -122,8 +122,8 @@ fn skippable(t: &mut Table) {
 fn truncated(t: &mut Table) {
     const RULE: &str = "zstd-truncated";
     let whole = complete_frame();
-    // The header consists of 4 bytes of magic, the descriptor, the window, 2 bytes of dictionary id, and 8 bytes of
-    // content size.
+    // The header of this frame consists of 4 bytes of magic, the descriptor, the window, 2 bytes of dictionary id, and
+    // 8 bytes of content size.
     let block = whole.blocks[0];
     let end = whole.bytes.len();
     for (case, keep, at) in [
@@ -148,10 +148,10 @@ fn truncated(t: &mut Table) {
     let rle = Frame::windowed(WINDOW_1_KIB, 0).repeat(7, 16).end();
     let at = rle.blocks[0];
     reject(t, RULE, "in-rle", (&rle.bytes[..at + 3], at), 16, "rle");
-    // No block of the frame is marked as the last one.
+    // No block of this frame is marked as the last one, so another block is missing.
     let open = Frame::single(16, 0).raw(&ramp(16));
     reject(t, RULE, "no-last-block", (&open.bytes, open.bytes.len()), 16, "raw");
-    // All content has been decoded, and the empty block after it is cut off.
+    // This frame has all of its content, but is cut within the header of the empty block after the content.
     let more = open.raw(&[]).bytes;
     let cut = more.len() - 2;
     reject(t, RULE, "in-empty-block", (&more[..cut], cut - 1), 16, "raw");
@@ -254,7 +254,7 @@ fn windows(t: &mut Table) {
     };
     small(&of(WINDOW_1_KIB), t, "1-kib-over-512", 16, "windowed", 512);
     small(&of(WINDOW_1_KIB), t, "1-kib-over-1023", 16, "windowed", 1023);
-    // The window of a single segment is its whole content.
+    // In a frame of a single segment, the window is as large as the content. Here that is one byte more than the limit.
     small(&one, t, "single-segment-over-15", 16, "raw", 15);
     let size = 2000_u32.to_le_bytes();
     let two = Frame::new(None, &[], &size, 0).repeat(7, 2000).end().bytes;

@@ -164,7 +164,8 @@ fn coordinates(t: &mut Table, form: Form) {
         ("rank-1-2-pow-63", &[3], &[0, HUGE], 1, "rank-1"),
         ("rank-1-2-pow-64-minus-1", &[3], &[0, MAX], 1, "rank-1"),
         ("rank-1-of-0", &[0], &[0, 0], 0, "rank-1"),
-        // A reader that takes the coordinates for pairs would find (0, 2) and (1, 1), which both exist.
+        // The row indices are 0 and 2, and there is no row 2. A reader that takes the coordinates for pairs would find
+        // (0, 2) and (1, 1), which both exist.
         ("rank-2-good-as-pairs", &[2, 3], &[0, 2, 1, 1], 1, "rank-2"),
         ("rank-2-row", &[2, 3], &[2, 1, 2, 1], 0, "rank-2"),
         ("rank-2-column", &[2, 3], &[0, 1, 3, 1], 2, "rank-2"),
@@ -174,7 +175,8 @@ fn coordinates(t: &mut Table, form: Form) {
         ("rank-2-column-2-pow-64-minus-1", &[2, 3], &[0, 1, 2, MAX], 3, "rank-2"),
         ("rank-2-no-rows", &[0, 3], &[0, 0, 0, 0], 0, "rank-2"),
         ("rank-2-no-columns", &[2, 0], &[0, 1, 0, 0], 2, "rank-2"),
-        // A reader that takes the coordinates for triples would find (0, 1, 3) and (1, 0, 2), which both exist.
+        // The first index in the second dimension is 3, which is out of range. A reader that takes the coordinates for
+        // triples would find (0, 1, 3) and (1, 0, 2), which both exist.
         ("rank-3-good-as-triples", &[2, 3, 4], &[0, 1, 3, 1, 0, 2], 2, "rank-3"),
         ("rank-3-first", &[2, 3, 4], &[2, 1, 2, 0, 3, 1], 0, "rank-3"),
         ("rank-3-second", &[2, 3, 4], &[0, 1, 3, 0, 3, 1], 2, "rank-3"),

@@ -61,7 +61,7 @@ fn types(t: &mut Table) {
 }
 
 fn duplicates(t: &mut Table) {
-    // A known key occurs twice, the second time directly after the first and with the same value.
+    // In each file a known key occurs a second time, with the same value, at the end of its map.
     for path in [
         "version",
         "attributes",
@@ -117,7 +117,7 @@ fn unknown_duplicates(t: &mut Table) {
     t.accept("v12-empty-key", empty(dense("1.2.0")));
     let file = empty(dense("1.2.0")).push("", marked(text("")), uint(0));
     t.reject("duplicate-key", "empty-key", file, "v12-empty-key");
-    // The second value is one that a careless reader would prefer.
+    // The second `offset` has another value than the first. A careless reader would use the last value of a key.
     let two = dense("1.2.0").push("w:data", marked(text("offset")), uint(0));
     t.reject("duplicate-key", "v12-other-offset", two, "v12-dense");
     let same_start = |key: &str| {

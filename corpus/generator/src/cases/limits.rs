@@ -70,7 +70,8 @@ fn depth(t: &mut Table) {
             let over = file.clone().set(path, over);
             t.reject("limit-depth", format!("{kind}-in-{place}"), over, &neighbor);
         }
-        // An empty array is a level, and a string in chunks is not.
+        // At level 65, an empty array is rejected, because it counts as a level. A string in chunks does not, so it is
+        // accepted there.
         let neighbor = format!("depth-64-and-chunks-in-{place}");
         let chunks = nested(room, &[0x81], &[0x7f, 0x61, b'a', 0xff], &[]);
         t.accept(neighbor.as_str(), file.clone().set(path, chunks));
@@ -90,7 +91,8 @@ fn depth(t: &mut Table) {
     let lower = ignored_v0().set("#0/x", marked_at(4, nested(5, &[0x81], &[0], &[])));
     t.reject_with("limit-depth", "v01-7-over-6", lower, "v01-ignored-fields", "limit=depth:6");
     let mixed: Vec<u8> = [[0xc1, 0x81, 0xa1, 0], [0x9f, 0xc1, 0x81, 0x81]].concat();
-    // Eight bytes that open seven levels. The break closes the only indefinite array.
+    // The eight bytes of `mixed` open seven levels. Only one of the levels, the array of indefinite length, must be
+    // closed by a break.
     let room = DEPTH - 1;
     let file =
         ignored().set("x", marked_at(room / 7 * 8, nested(room / 7 + 1, &mixed, &[0], &[0xff])));
@@ -173,7 +175,7 @@ fn filled(mut file: File, path: &str, value: impl Fn(usize) -> Item, count: usiz
 
 fn keys(t: &mut Table) {
     for (map, path) in super::cbor::MAPS.into_iter().filter(|(map, _)| *map != "objects") {
-        // Each role is a separate component, without data.
+        // The value of a role must be a component. It has no data, so that no blobs are needed.
         let value = |_| match map {
             "components" => component("u8", 0, 0),
             _ => uint(0),

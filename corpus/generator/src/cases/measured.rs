@@ -40,7 +40,8 @@ fn csr(t: &mut Table) {
     for (case, indptr) in
         [("rows", &[0, 3][..]), ("rows-and-2", &[0, 2, 3, 3]), ("one", &[0]), ("none", &[])]
     {
-        // The shape determines the number of pointers.
+        // The shape determines the number of row pointers, and each of these components decodes to another number of
+        // them.
         let file = of(&[0, 2, 1], indptr).at_data(256, 0, 2);
         t.reject("decoded-size", format!("v11-zstd-indptr-{case}"), file, neighbor);
     }
@@ -117,8 +118,8 @@ fn whole_elements(t: &mut Table) {
     t.accept("v11-extra-zstd", extra(4));
     let file = extra(3).at_decoded(0, 1);
     t.reject(RULE, "v11-zstd-extra-role", file, "v11-extra-zstd");
-    // The component has no decoded size in the manifest, and an unknown `type` on complex numbers, which must still
-    // be whole.
+    // Here the manifest does not state the decoded size of the component, and the `type` is unknown. The dtype
+    // `complex64` still requires a whole number of complex numbers.
     let complex = |bytes: usize| {
         let stored = zstd_frame(&DATA[..bytes]);
         let item = zstd_component("complex64", 64, stored.len() as u64, 0);

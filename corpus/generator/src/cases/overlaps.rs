@@ -16,7 +16,8 @@ pub(crate) fn cases(t: &mut Table) {
 fn overlaps(t: &mut Table) {
     t.accept("v12-two-vectors", vectors(&[("a", 64, 64), ("b", 128, 128)], 256));
     t.accept("v01-two-vectors", vectors_v0(&[("a", 64, 64), ("b", 128, 128)], 256));
-    // The two extents in the order of the file, and the one at which the error is expected.
+    // Each case has two overlapping blobs, each given by its offset and length, and the index of the blob that the
+    // error is about.
     for (case, first, second, points_to) in [
         ("by-one-byte", (64, 65), (128, 128), 1),
         ("partial", (64, 128), (128, 128), 1),
@@ -34,8 +35,8 @@ fn overlaps(t: &mut Table) {
         t.reject("blob-overlap", format!("v12-{case}"), file, "v12-two-vectors");
         let file = vectors_v0(&[a, b], 256).mark(&format!("#{points_to}/offset"));
         t.reject("blob-overlap", format!("v01-{case}"), file, "v01-two-vectors");
-        // The objects with these blobs are listed in the other order. For identical blobs this would be the same
-        // file.
+        // Here the manifest lists the objects of these blobs in the other order. For identical blobs, that would test
+        // nothing new.
         if case != "identical" {
             let file = vectors(&[b, a], 256).mark(&format!("{name}:data/offset"));
             t.reject("blob-overlap", format!("v12-{case}-reversed"), file, "v12-two-vectors");
@@ -46,7 +47,7 @@ fn overlaps(t: &mut Table) {
 }
 
 fn overlap_orders(t: &mut Table) {
-    // Three blobs in every order of the manifest. `b` overlaps `c`.
+    // The manifest lists three blobs in every order. In the invalid files, `b` overlaps `c` by one byte.
     let valid = [("a", 64, 64), ("b", 128, 64), ("c", 192, 64)];
     let bad = [("a", 64, 64), ("b", 128, 65), ("c", 192, 64)];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
@@ -56,7 +57,8 @@ fn overlap_orders(t: &mut Table) {
         let file = vectors(&order.map(|index| bad[index]), 256).mark("c:data/offset");
         t.reject("blob-overlap", format!("v12-three-{names}"), file, &neighbor);
     }
-    // The long blob precedes the overlapped blob neither in the manifest nor in the file.
+    // Two empty blobs are listed between `a` and `c`, and lie between them in the file. In the invalid files, `a`
+    // overlaps `c`, although the two are not neighbors.
     let between = |length| [("a", 64, length), ("e", 128, 0), ("f", 192, 0), ("c", 192, 64)];
     t.accept("v12-empty-blobs-between", vectors(&between(128), 256));
     let file = vectors(&between(192), 256).mark("c:data/offset");
@@ -91,7 +93,7 @@ fn among_many(t: &mut Table) {
 }
 
 fn across_objects(t: &mut Table) {
-    // The overlapping blobs belong to one object, or to objects of different formats.
+    // The overlapping blobs belong to one object, to objects of different formats, or to equal objects.
     let within = csr("1.2.0").bad("w:indptr/offset", uint(128));
     t.reject("blob-overlap", "v12-within-object", within, "v12-csr");
     let unknown = object(&[], "x", vec![("blob", component("u8", 64, 16))]);

@@ -92,8 +92,8 @@ fn others(t: &mut Table) {
         full("1.1.0").bad("w:data/encoding", raw(&[0xf6])),
         "v11-all-fields",
     );
-    // Each value is a number that equals the length of the text after it, as if the type bits of a text's head were
-    // lost.
+    // Each text is replaced by a number that equals its length, followed by the bytes of the text, as if the type bits
+    // of the text's head were lost.
     let format = dense("1.2.0").bad("w:/format", raw(b"\x05dense"));
     t.reject("format-type", "v12-number-before-name", format, "v12-dense");
     let dtype = dense("1.2.0").bad("w:data/dtype", raw(b"\x03f32"));
@@ -173,7 +173,7 @@ fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     let encoded = right.encode().bytes;
     match kind {
         Kind::Text => {
-            // Major type 2 (bytes) instead of 3 (text).
+            // `same` is the text as a byte string: major type 2 instead of 3.
             let first = encoded[0] & 0x1f | 0x40;
             let same = [&[first], &encoded[1..]].concat();
             let in_chunk = [&[0x5f], same.as_slice(), &[0xff]].concat();

@@ -92,7 +92,7 @@ pub(crate) fn cases(t: &mut Table) {
         )
     });
     behind_what_is_not_supported(t, &indptr);
-    // The limit is checked before any shard is looked for.
+    // The root lists two shards, one more than the limit allows. Both shards exist and are valid.
     let entry = |bytes: &[u8]| entry(bytes.len(), &xxh3(bytes));
     let two = vec![(text("s"), entry(&shard)), (marked(text("t")), entry(&shard))];
     t.sharded.push(Sharded {
@@ -123,7 +123,8 @@ fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     reject("index-range", "behind-a-shard", missing.at_data(4100, 0, 2), &[("bb", &wide)]);
     let both: &[(&str, &[u8])] = &[("a", &newer), ("bb", &wide)];
     reject("index-range", "behind-a-version", older.at_data(4100, 0, 2), both);
-    // The digest is that of another file. It is compared even if the version is unknown.
+    // Each of these roots lists a wrong digest or size of one shard. That is an error even if this shard or the other
+    // one has an unknown version, or the other one is missing.
     let other = indices(&[0, 2, 1]);
     let entries = |first: (&[u8], &str), second: (&[u8], &str), is_first: bool| {
         let name = |text: Item, is_it: bool| if is_it { marked(text) } else { text };

@@ -36,7 +36,8 @@ fn overflow(t: &mut Table) {
         t.accept(format!("v01-shape-{case}"), sized_v0("float32", &shape, 0));
     }
     let sixteen = (1 << 60) + 1;
-    // Modulo 2^64, the product of the shape is the number of bytes.
+    // Modulo 2^64, the product of each shape is the number of bytes, so a reader that ignores the overflow would accept
+    // the file.
     for (case, shape, length) in [
         ("wraps-to-0", vec![1 << 32, 1 << 32], 0),
         ("wraps-to-0-by-2", vec![1 << 63, 2], 0),
@@ -65,7 +66,8 @@ fn overflow(t: &mut Table) {
     let zstd = zstd_of(&[]).bad("w:/shape", uints(&[1 << 32, 1 << 32]));
     t.accept("v12-zstd-of-nothing", zstd_of(&[]));
     t.reject("shape-overflow", "v12-zstd", zstd, "v12-zstd-of-nothing");
-    // The number of elements fits in 64 bits, but not the number of their bytes, and no field states it.
+    // The number of elements fits in 64 bits, but the number of their bytes does not. The manifest does not state the
+    // decoded size.
     let bytes = dense_zstd("1.1.0").without("w:data/uncompressed_length");
     let bytes = bytes.bad("w:/shape", uints(&[1 << 62]));
     t.reject("shape-overflow", "v11-zstd-bytes", bytes, "v11-dense");
@@ -75,7 +77,7 @@ fn overflow(t: &mut Table) {
     t.reject("shape-overflow", "v12-quantized", group, "v12-quantized");
     let fits = quantized("1.2.0").set("w:/shape", uints(&[1 << 40, 1 << 23]));
     t.accept("v12-quantized-of-2-pow-63", fits);
-    // For an unknown format, the dimensions are not multiplied.
+    // The dimensions of an object of an unknown format are not multiplied, so their product may exceed 64 bits.
     let unknown = object(&[1 << 40, 1 << 40], "x", NONE);
     t.accept("unsupported-format--v12-huge-shape", v1("1.2.0", vec![("w", unknown)]));
 }
@@ -179,7 +181,8 @@ fn dense_size(t: &mut Table) {
     for (case, decoded) in [("less", 12), ("more", 20), ("nothing", 0), ("2-pow-40", 1 << 40)] {
         let file = dense_zstd("1.2.0").bad("w:data/uncompressed_length", uint(decoded));
         t.reject("dense-size", format!("v12-zstd-{case}"), file, "v12-zstd");
-        // An appended file keeps its version, and may have fields that 1.2 requires.
+        // A 1.1 file keeps its version when something is appended to it. It may then have the field
+        // `uncompressed_length`, which only 1.2 requires.
         let file = dense_zstd("1.1.0").bad("w:data/uncompressed_length", uint(decoded));
         t.reject("dense-size", format!("v11-zstd-{case}"), file, "v11-zstd-with-length");
     }

@@ -78,7 +78,7 @@ fn utf8(t: &mut Table) {
     t.reject("cbor-utf8", "key-in-v01-entry", key, "v01-ignored-fields");
     let key = raw(&[0xa1, 0x61, 0xff, 0]);
     reject_ignored(t, "cbor-utf8", "key-of-ignored-map", IGNORED[1], (key, 1));
-    // A key that differs from a known one in one byte.
+    // The key is a known one with one more byte, which is not UTF-8.
     let known = dense("1.2.0").push("w:data", marked(text_of(b"digest\xff")), uint(0));
     t.reject("cbor-utf8", "known-key-and-ff", known, "v12-dense");
     for (name, path) in TEXTS {
@@ -100,7 +100,8 @@ fn utf8(t: &mut Table) {
 }
 
 fn chunks(t: &mut Table) {
-    // A character that is divided between two chunks. Only both chunks together are UTF-8.
+    // In the first case, a character is divided between two chunks, so that no chunk by itself is UTF-8. In the others,
+    // the second chunk is not UTF-8.
     let cut: [(&str, &[u8], usize); 3] = [
         ("chunk-cuts-character", &[0x7f, 0x62, b'a', 0xc3, 0x61, 0xa9, 0xff], 1),
         ("second-chunk-is-bad", &[0x7f, 0x61, b'a', 0x61, 0xff, 0xff], 3),
@@ -168,7 +169,8 @@ fn interpreted_chunks(t: &mut Table) {
         t.reject("string-chunked", format!("v01-value-of-{name}"), file, "v01-all-fields");
     }
     for (map, path) in MAPS {
-        // For a reader that joins the chunks, the objects and components must be valid.
+        // The value of each key is valid, so that the key in chunks is the only error, also for a reader that joins the
+        // chunks.
         let value = match map {
             "objects" => empty_object(),
             "components" => component("u8", 0, 0),

@@ -52,7 +52,7 @@ fn at_the_end(t: &mut Table) {
     t.reject(RULE, "key-without-value-at-end", value, "v12-ignored-fields");
     let value = ignored_v0().set("#0/x", last(marked_at(0, raw(&[]))));
     t.reject(RULE, "v01-key-without-value-at-end", value, "v01-ignored-fields");
-    // The mark is at the end of the manifest, where the break or the first entry is missing.
+    // These roots of indefinite length end without a break. The error is expected at the end of the manifest.
     let root = v0(vec![last(marked_at(0, raw(&[])))]).head("", Head::Indefinite);
     t.reject(RULE, "v01-indefinite-root-without-break", root, "v01-empty");
     let root = File::v1(marked_at(1, raw(&[0xbf])));

@@ -42,7 +42,7 @@ fn entries(t: &mut Table) {
     }
     let format = entry("layout", "sparse").set("#0/sparse_format", text("csr"));
     opens(t, "unsupported-layout", "sparse-with-format", format);
-    // The size of an unknown type is not validated.
+    // If the layout or the dtype of an entry is unknown, its size is not validated.
     let size = entry("layout", "sparse").set("#0/size", uint(15));
     opens(t, "unsupported-layout", "any-size", size);
     let size = entry("dtype", "float8").set("#0/shape", uints(&[7]));

@@ -42,7 +42,7 @@ fn accepted(t: &mut Table) {
     t.accept_v2("csr", csr());
     t.accept_v2("coo", coo());
     t.accept_v2("depth-32", full().set("attributes", fields([("a", nested(30))])));
-    // An item without nested items adds no level.
+    // An empty array or map adds no level to the 32 levels around it.
     let around = |inner| (0..30).fold(inner, |inner, _| array(vec![inner]));
     let nothing = fields([("a", around(array(vec![]))), ("b", around(map(vec![])))]);
     t.accept_v2("depth-32-around-nothing", full().set("attributes", nothing));

@@ -176,7 +176,7 @@ fn logical_types(t: &mut Table) {
             t.reject("type-storage", case, file, &format!("{prefix}-type-{logical}"));
         }
     }
-    // A dtype of 1.1 that is itself a logical type does not become another one by `type`.
+    // A dtype of 1.1 that is itself a logical type cannot be changed to another logical type by `type`.
     let twice = full("1.1.0").set("w:data/dtype", text("f8_e4m3"));
     let twice = twice.bad("w:data/type", text("f8_e5m2"));
     t.reject("type-storage", "v11-f8_e5m2-on-f8_e4m3", twice, "v11-all-fields");
@@ -189,7 +189,7 @@ fn logical_types(t: &mut Table) {
     t.accept("unsupported-type--v12-storage-type-on-another", unknown);
     let unknown = dense("1.1.0").set("w:data/type", text("Complex64"));
     t.accept("unsupported-type--v11-other-case", unknown);
-    // In 1.2 each of these dtypes of 1.1 is a logical type.
+    // An unknown `type` is also accepted with the dtypes of 1.1 that are logical types in 1.2.
     for dtype in ["complex64", "complex128", "f8_e4m3", "f8_e5m2"] {
         let unknown = dense("1.1.0").set("w:data/type", text("complex28"));
         let unknown = unknown.set("w:data/dtype", text(dtype));

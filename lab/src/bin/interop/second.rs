@@ -109,7 +109,7 @@ fn one(path: &Path, kind: u64, rng: &mut Rng, counts: &mut Counts) -> Result<()>
     let own_form = canonical && kind == 0;
     ours::compare(path, &objects, own_form).context("zten reads")?;
     theirs::compare(path, &objects).context("ztensor reads")?;
-    // In the reference's canonical form, empty blobs have another offset.
+    // In the reference's canonical form, empty blobs have another offset, so files with empty blobs are not compared.
     let is_empty = |part: &Part| part.bytes.is_empty();
     if own_form && !objects.iter().flat_map(|object| &object.parts).any(is_empty) {
         let other = path.with_extension("theirs");

@@ -28,7 +28,7 @@ pub(crate) fn bars(group: &Group) -> String {
     });
     let (least, most) =
         each.fold((f64::MAX, f64::MIN), |(least, most), each| (least.min(each), most.max(each)));
-    // The shortest bar must be visible, too.
+    // The logarithmic axis begins at half of the shortest time, so that the bar of that time is visible, too.
     let (low, high) = ((least / 2.0).log10(), most.log10());
     let length = |each: f64| (each.log10() - low) / (high - low).max(f64::EPSILON) * ROOM;
 

@@ -92,7 +92,7 @@ pub(crate) fn race(mut contestants: Vec<Contestant>, rounds: usize) -> Result<Ve
         .map(|one| Times { name: one.name.clone(), heap: one.heap, rounds: Vec::new() })
         .collect();
     for round in 0..rounds {
-        // The first contestant in a round meets a colder machine, so the first one changes.
+        // The first contestant in a round meets a colder machine, so in each round another one is first.
         let count = contestants.len();
         for turn in 0..count {
             let at = (turn + round) % count;

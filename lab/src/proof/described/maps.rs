@@ -53,7 +53,7 @@ const LEVELS: [Trait; 10] = traits([
 fn unknown(of: &Description) -> Vec<u8> {
     let objects = of.get("objects") + 1;
     let items = || array_of(of, of.size() / objects);
-    // The fields of a level are in descending order, before the field that contains the next level.
+    // In each map, the unknown fields come first, in descending order, and then `known`, which contains the next map.
     let level = |name: &str, known: Vec<(Item, Item)>, value: fn() -> Item| {
         let more = (0..of.get(name)).rev().map(|n| (text(&format!("x{n}")), value()));
         Item::Map(head(of, &format!("{name}-head")), more.chain(known).collect())

@@ -9,7 +9,7 @@ use super::{Description, Kind, Trait, traits};
 pub(super) const VALUES: &[Trait] = &traits([
     ("open", LEVELS.len() as u64 - 1),
     ("other", LEVELS.len() as u64 - 1),
-    // The interval of levels at which the other kind of item is used.
+    // Each `every`-th level is opened by the bytes of `other` instead of those of `open`. If it is 0, no level is.
     ("every", 9),
     ("depth", 61),
     ("inner", INNERMOST.len() as u64 - 1),

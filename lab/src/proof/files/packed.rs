@@ -38,8 +38,8 @@ pub(super) enum Block {
 pub(super) fn blocks(size: usize, window: u8, kind: Block) -> Content {
     let (stored, decoded) = block(kind);
     let mut frame = Frame::windowed(window << 3, 0);
-    // The content that matches refer to. If the window is to be full, it fills the window, and in a larger file it is longer, so
-    // that its cost grows with the file.
+    // The length of the content before the blocks, which their matches refer to. For sequences it grows with the file,
+    // so that it fills the window in all but small files.
     let before = match kind {
         Block::Sequence => 2 * size,
         Block::Tables => 64,
@@ -92,7 +92,8 @@ fn huffman() -> Vec<u8> {
 /// Returns a block of one sequence, whose three tables have as many states as possible, all of them for symbol 0: RFC
 /// 8878 §4.1.1.
 fn tables() -> Vec<u8> {
-    // The logarithm minus 5 in 4 bits, and the number of all states plus 1 in 10 or 9 bits, which are ones.
+    // Each description of a table has the logarithm of its number of states, minus 5, in 4 bits, and then the number of
+    // states plus 1 as 10 or 9 ones.
     let [lengths, offsets] = [4 | 0x3ff << 4, 3 | 0x1ff << 4_u16].map(u16::to_le_bytes);
     // The initial states, of 9, 8 and 9 bits, and the bit that ends them.
     let bits = (1_u32 << 26).to_le_bytes();
@@ -117,8 +118,8 @@ fn repeated(size: usize, frame: &[u8]) -> Content {
 /// Returns a frame whose compressed blocks have as many of the shortest sequences (matches of three bytes) as a block
 /// may decode to.
 pub(super) fn short_sequences(size: usize) -> Content {
-    // The sequences of one block. A number from 0x7f00 on is stored in three bytes, less 0x7f00. No sequence takes a
-    // bit of the stream.
+    // `number` is the number of sequences of one block, less 0x7f00, as numbers from 0x7f00 on are stored after the
+    // byte 255. No sequence takes a bit of the stream.
     let count = FULL / 3;
     let number = u16::try_from(count - 0x7f00).expect("16 bits").to_le_bytes();
     let stored = [&raw_literals(&[])[..], &[255], &number, &[0x54, 0, 0, 0, 1]].concat();

@@ -68,7 +68,7 @@ unsafe impl GlobalAlloc for Guarded {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let Some(with) = marked(layout) else { return std::ptr::null_mut() };
-        // SAFETY: as above.
+        // SAFETY: the layout is not empty, because the mark is not.
         unsafe { mark(System.alloc_zeroed(with), layout.size()) }
     }
 

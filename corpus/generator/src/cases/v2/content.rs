@@ -102,7 +102,7 @@ fn sparse_nibbles(t: &mut Table) {
     };
     t.accept_v2("csr-nibbles", values(csr(), 3));
     t.reject_v2("nibble-value", "csr", values(csr(), 0x13).at_data(4097, 0, 1), "csr-nibbles");
-    // The tensor has the shape [2, 3] and three values.
+    // The tensor has the shape [2, 3] and three values of half a byte, so half of the last byte must be zero.
     let coo = || {
         let coords = part("u32", 8192, 24);
         coo().set("w:coords", coords).blob(8192, &crate::v2::words(&[0, 1, 1, 2, 1, 0]))

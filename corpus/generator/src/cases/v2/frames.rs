@@ -25,7 +25,8 @@ pub(super) fn frames(t: &mut Table) {
         stored[length - 9] = 3;
         encoded(6, &stored)
     });
-    // The head of the skippable frame: four bytes of magic, and the number of following bytes in four bytes.
+    // In these files, one bit is flipped in the head of the skippable frame that holds the seek table. The head
+    // consists of four bytes of magic, and the number of following bytes in four bytes.
     let mut head = |case: &str, from_head: usize| {
         let mut stored = [both.as_slice(), &table(&right, 0)].concat();
         stored[both.len() + from_head] ^= 1;

@@ -73,8 +73,8 @@ fn of_mx(t: &mut Table) {
     };
     reject("profile-size", "mx-data", of("w:data", mx(), 3));
     reject("profile-size", "mx-scales", of("w:scales", mx(), 2));
-    // If the type is unknown, the dtype and the size of the part have no meaning. The type of the scales is known, so theirs have
-    // one.
+    // If the type of `data` is unknown, its dtype and size are not checked. The scales have a known type, so their
+    // dtype and size are.
     let near = "mx-of-an-unknown-type";
     let later = || mx().set("w:data/type", text("later"));
     t.opens_only_v2(near, later(), "unsupported-type");
@@ -149,7 +149,7 @@ fn of_quant_group(t: &mut Table) {
     reject("profile-size", "quant-zeros", length("w:zeros", 4));
     let odd = file().set("w:/shape", uints(&[2, 1])).set("w:data/blob", uints(&[4096, 1]));
     let odd = odd.set("w:scales/blob", uints(&[12288, 2]));
-    // The object needs one scale and half a word of zero points, which cannot be stored.
+    // The object needs one scale and half a word of zero points, but a part can only have whole words.
     reject("profile-size", "quant-half-a-word", odd.mark_length_of("w:zeros"));
 }
 
@@ -213,7 +213,7 @@ fn scales_and_zeros(t: &mut Table) {
     let value = fields([("form", text("implied")), ("value", text("8"))]);
     let value = without(value).mark(&at("zero_point/value"));
     t.reject_v2("attribute-type", "quant-value", value, "quant-implied");
-    // Fields that the form does not use are not validated.
+    // A field of the zero point that its form does not use is not validated.
     let point = |form, value, packing| {
         fields([("form", text(form)), ("value", value), ("packing", packing)])
     };

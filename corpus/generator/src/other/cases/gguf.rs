@@ -87,7 +87,7 @@ fn big_endian_files(cases: &mut Cases) {
         [info("floats", &[2], F32, 0), info("counts", &[3], I16, 32), info("bytes", &[3], I8, 64)];
     let valid = file(&pairs, &infos, &data);
     cases.accept("gguf", "big-endian.gguf", valid.clone());
-    // Two blocks, whose scales are 1 and -2 as big-endian `f16`.
+    // Two blocks of Q4_0, whose scales are 1 and -2 as big-endian `f16`.
     let blocks = [&[0x3c, 0][..], &[0x98; 16], &[0xc0, 0], &[0x80; 16], &[0; 28]].concat();
     let bytes = [&[0x3c, 0][..], &(0..32).collect::<Vec<u8>>(), &[0; 30], &[127], &[0x31; 16]];
     let infos = [

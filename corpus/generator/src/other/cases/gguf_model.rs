@@ -118,7 +118,7 @@ pub(super) fn all(cases: &mut Cases) {
             model(&[(PADDING, u32(u32::MAX)), none, ends])
         }),
         ("model-dense", model(&[("llama.expert_count", u32(0)), (USED, u32(0))])),
-        // A token of another type may look like a byte token.
+        // The token "<0x-1>" looks like a byte token, but has the type of a normal token, so its text is not checked.
         (
             "model-not-byte",
             model(&[(TOKENS, tokens("<0x-1>")), (TYPES, numbers(I32, &[2, 3, 3, 1]))]),
@@ -130,7 +130,8 @@ pub(super) fn all(cases: &mut Cases) {
             pairs.extend(zeros.iter().map(|(key, value)| (&**key, value.clone())));
             metadata(&pairs)
         }),
-        // Counts of another architecture, or of a part of the model, do not count as those of the model.
+        // These counts of 0 are accepted: they belong to another architecture, to one that zten does not know, and to a
+        // part of a model.
         ("unknown-counts", {
             let counts = ["gpt2.block_count", "later.block_count", "llama.vision.block_count"];
             let counts = counts.map(|key| (key, u32(0)));
@@ -184,7 +185,7 @@ pub(super) fn all(cases: &mut Cases) {
     for (rule, name, key, value) in rejected {
         cases.reject("gguf", (rule, &format!("{name}.gguf")), model(&[(key, value)]));
     }
-    // The keys may be in any order.
+    // The architecture may come after the keys about it: the count of 0 blocks is found all the same.
     let last = [(BLOCKS, u32(0)), ("general.architecture", string("llama"))];
     cases.reject("gguf", ("gguf-count", "architecture-last.gguf"), metadata(&last));
     let empty = metadata(&[("", u32(1))]);

@@ -59,7 +59,7 @@ fn torch_parts(cases: &mut Cases) {
         ("other.bin", file(&[("b", whole()), ("epoch", torch::int(2))], &[1, 0, 2, 0])),
         ("system.bin", file(&[("b", whole()), ("x", system)], &[1, 0, 2, 0])),
         ("damaged.bin", damaged),
-        // The tensor has the dtype and shape of the one in `a.bin`, and other elements: every second element of the
+        // The tensor `a` has the dtype and shape of the one in `a.bin`, but other elements: every second element of the
         // storage.
         ("strided.bin", {
             let three = || torch::storage("ShortStorage", "0", 3);

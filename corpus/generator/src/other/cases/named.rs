@@ -11,7 +11,7 @@ pub(super) const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n
 
 pub(super) fn all(cases: &mut Cases) {
     let zip = |name: &str| Archive::new(&[Member::stored(name, b"content")]).bytes();
-    // These pickles have no magic, and are detected by their first instructions.
+    // Pickles of protocol 0, which consist of lines, have no magic, and are detected by their first instructions.
     let lines = |rest: &[u8]| [b"(dp0\n0(", rest].concat();
     let mut tar = vec![0; 1024];
     tar[..6].copy_from_slice(b"readme");

@@ -15,7 +15,7 @@ pub(super) fn all(cases: &mut Cases) {
     let of = |literal: &str| versioned(1, literal, &[1, 0, 2, 0]);
     let spaces =
         |number: usize| versioned(2, &format!("{literal}{}", " ".repeat(number)), &[1, 0, 2, 0]);
-    // Records with the field `é`, in Latin-1.
+    // A file of records with the field `é`, whose name is encoded in Latin-1.
     let latin = |version: u8| {
         let mut bytes =
             versioned(version, &literal.replace("'<i2'", "[('?', '<i2')]"), &[1, 0, 2, 0]);

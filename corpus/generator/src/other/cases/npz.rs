@@ -58,7 +58,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("utf8", of(Member { name: "ä.npy".into(), flags: 1 << 11, ..one.clone() })),
         ("bools", of(bools(1))),
         ("suffix", Archive::new(&[named("a.npy.npy"), named("b.npy")]).bytes()),
-        // Members that are not arrays have a note.
+        // The members `b.txt` and `x/` are not arrays, so each of these two archives gives a note.
         ("readme", Archive::new(&[one.clone(), Member::stored("b.txt", b"text")]).bytes()),
         ("folder", {
             let folder = Member { attributes: (0, 0x10), ..Member::stored("x/", b"") };
@@ -72,7 +72,7 @@ pub(super) fn all(cases: &mut Cases) {
         }),
         ("records", Archive::new(&[Member::stored("r.npy", &records), one.clone()]).bytes()),
         ("records-deflated", Archive::new(&[Member::deflated("r.npy", &records)]).bytes()),
-        // The names of the fields would equal the names of members.
+        // The field `a` of the records would get the name `r["a"]`, which another member has already.
         ("fields-named", {
             let members = [Member::stored("r.npy", &records), named("r[\"a\"].npy")];
             Archive::new(&members).bytes()
@@ -164,7 +164,8 @@ pub(super) fn all(cases: &mut Cases) {
         ("zip-feature", "bzip2", of(Member { method: 12, ..one.clone() })),
         ("zip-stored-size", "two", of(Member { size: one.size + 1, ..one.clone() })),
         ("zip-crc", "content", deflate(&|packed| *packed.last_mut().unwrap() = 9)),
-        // One flipped bit in the header, and one in the elements. Both are reported as damage, whatever else they break.
+        // In the first file a bit of the header is flipped, and in the second a bit of the elements. Both are reported
+        // as damage, whatever else they break.
         ("zip-crc", "dtype", deflate(&|packed| packed[5 + 10 + 12] ^= 0x08)),
         ("zip-crc", "bool", {
             let mut member = bools(1);

@@ -87,8 +87,8 @@ fn int8(scales: &[f32]) -> Vec<u8> {
 pub(super) fn all(cases: &mut Cases) {
     const STATE: &str = r#"{"blocksize": 2, "shape": [2]}"#;
     let (one, nan) = (0x3c00, 0x7e00);
-    // The names of these tensors follow a convention, but they are a layer that is not quantized, and a layer of the AWQ version
-    // `gemv`.
+    // The names of the tensors in these two files follow a convention, but the first has a layer that is not quantized,
+    // and the second a layer of the AWQ version `gemv`.
     let plain = of(&[
         ("p.weight", "F32", &[2, 2], floats(&[1.0; 4])),
         ("p.scales", "F32", &[3], floats(&[f32::NAN; 3])),
@@ -105,7 +105,7 @@ pub(super) fn all(cases: &mut Cases) {
     ]);
     for (name, bytes) in [
         ("quant-index", gptq(1, 2, one)),
-        // As in PyTorch, -1 is the last group.
+        // As in PyTorch, the group index -1 means the last group.
         ("quant-index-negative", gptq(-1, 2, one)),
         ("quant-blocks", mxfp4(&[254])),
         ("quant-state", nf4(STATE, 1.0)),
@@ -123,7 +123,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("quant-parts-zeros", gptq(1, 3, one)),
         ("quant-parts-state", nf4(r#"{"blocksize": 2, "shape": [9]}"#, 1.0)),
         ("quant-parts-no-shape", nf4(r#"{"blocksize": 2}"#, 1.0)),
-        // A word holds 32 codes of 1 bit at most.
+        // A word of 32 bits cannot hold the 33 codes that this shape requires.
         ("quant-parts-packed", packed(33)),
         ("quant-parts-rows", int8(&[1.0; 3])),
     ] {

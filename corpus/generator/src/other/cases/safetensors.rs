@@ -25,7 +25,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("none", file("{}", &[])),
         ("metadata", file(&format!(r#"{{"__metadata__":{{"format":"pt"}},{A}}}"#), &[1, 2])),
         ("json-text", json(JSON_KEYS, r#"{\"x\":{\"a\":1,\"b\":2}}"#)),
-        // A value that is not listed as JSON text is any text.
+        // The metadata does not list this value as JSON text, so it may be any text, even one that repeats a key.
         ("json-text-unlisted", json("", r#"{\"x\":{\"a\":1,\"a\":2}}"#)),
         ("spaces", file(&format!("{both}    "), &DATA)),
         // The data of `b` begins at an odd offset.

@@ -324,7 +324,7 @@ fn globals() -> Broken {
             )
         }),
         ("torch-global", "computed", {
-            // The name is the result of another call.
+            // The name of the global is the result of a call instead of a text.
             let name = call("torch", "Size", &[tuple(&[])]);
             later(&[text("torch"), name, b"\x93".to_vec()].concat())
         }),

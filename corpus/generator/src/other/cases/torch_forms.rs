@@ -54,7 +54,8 @@ fn float(number: f64) -> Vec<u8> {
 /// Returns the pickle instructions of a dtype of NumPy, as NumPy writes them: `name` is its name without the byte
 /// order.
 fn dtype(name: &str, order: &str) -> Vec<u8> {
-    // Objects have all flags, and text needs to be initialized.
+    // The dtype of Python objects has all flags of NumPy, and text dtypes have only the flag that their memory must be
+    // initialized.
     let flags = match name.as_bytes() {
         [b'O', ..] => 63,
         [b'U', ..] => 8,
@@ -67,7 +68,7 @@ fn dtype(name: &str, order: &str) -> Vec<u8> {
 fn dtype_with(name: &str, order: &str, flags: u8) -> Vec<u8> {
     let minus = b"J\xff\xff\xff\xff".to_vec();
     let none = NONE.to_vec();
-    // Text has its size and alignment in bytes in the state, and other dtypes have none.
+    // The state of a text dtype holds the size and alignment in bytes. Other dtypes have -1 for both.
     let (size, alignment) = match name.strip_prefix('U') {
         Some(letters) => (int(letters.parse::<u8>().unwrap() * 4), int(4)),
         None => (minus.clone(), minus),
@@ -328,7 +329,7 @@ fn layout(name: &str) -> Vec<u8> {
 /// that are set, such as `conj`.
 fn view(class: &str, shape: &[u8], keys: &[&str], bytes: &[u8]) -> Vec<u8> {
     let marks: Vec<_> = keys.iter().map(|key| (*key, b"\x88".to_vec())).collect();
-    // The first dimension varies fastest, as in a transposed tensor.
+    // In a matrix, the first dimension varies fastest, as in a transposed tensor.
     let strides: &[u8] = if shape.len() == 2 { &[1, shape[0]] } else { &[1] };
     let args = [
         storage(class, "0", shape.iter().product()),
@@ -346,7 +347,7 @@ fn view(class: &str, shape: &[u8], keys: &[&str], bytes: &[u8]) -> Vec<u8> {
 fn views() -> Vec<(&'static str, Vec<u8>)> {
     let floats: Vec<u8> = (1_u8..=8).flat_map(|number| f32::from(number).to_le_bytes()).collect();
     let complex = "ComplexFloatStorage";
-    // The upper halves of the same numbers.
+    // The upper half of each `f32` is the same number as `bf16`.
     let halves: Vec<u8> = floats.chunks(4).flat_map(|float| float[2..].to_vec()).collect();
     vec![
         ("conjugated", view(complex, &[4], &["conj"], &floats)),

@@ -71,7 +71,7 @@ fn a_form_holds_a_file() {
     is_record(&answer);
     assert_eq!((answer.status, answer.text("verdict")), (200, "valid"), "{answer:?}");
 
-    // The file name determines the format if the bytes do not.
+    // The bytes of an index could be any JSON, so the file name determines the format.
     let index = read("other/index/accept/two.index.json");
     let answer = ask(served.address, &form(&[(Some("two.index.json"), &index)]));
     assert_eq!(answer.text("rule"), "index-file");
@@ -157,7 +157,7 @@ fn an_empty_body_is_a_file_without_bytes() {
     is_record(&answer);
     assert_eq!(answer.status, 200);
     assert_eq!((answer.text("verdict"), answer.text("rule")), ("invalid", "format-empty"));
-    // An empty file could have any format.
+    // An empty file could have any format, so the answer gives none.
     assert!(answer.body["format"].is_null(), "{answer:?}");
 }
 
@@ -253,13 +253,14 @@ fn a_body_has_one_length() {
             assert_eq!(answer.status, status, "{fields:?}: {answer:?}");
         }
     }
-    // The request is also sent byte by byte.
+    // A request with two lengths is also rejected if it arrives byte by byte.
     let mut client = Client::new(served.address).unwrap();
     for byte in head(&format!("content-length: 5\r\n{chunks}")).as_bytes() {
         client.send(&[*byte]).unwrap();
     }
     assert_eq!(client.answer().status, 400);
-    // These are not valid heads of HTTP requests.
+    // Heads with these lengths are not valid in HTTP: two different numbers, a list, a sign, and a space before the
+    // colon.
     for fields in [
         "content-length: 5\r\ncontent-length: 6\r\n",
         "content-length: 5, 5\r\n",

@@ -80,7 +80,7 @@ fn a_client_that_drips_is_cut_off() {
     let served = Served::honest(Quota { body: SOON, ..plenty() });
     let mut client = Client::new(served.address).unwrap();
     client.offer(usize::MAX >> 40);
-    // The server reads until its limit.
+    // The client sends until the server closes the connection at its time limit.
     let failed = loop {
         if let Err(error) = client.send(b"x") {
             break error.kind();
@@ -138,7 +138,7 @@ fn a_queue_is_limited() {
     }
     let other = post(served.address, &file);
     assert!(other.status == 503 && other.has("retry-after: 1"), "{other:?}");
-    // A request that is too large need not wait.
+    // A request that is too large is rejected at once, without a place in the queue.
     let mut large = Client::new(served.address).unwrap();
     large.announce(usize::MAX >> 1);
     assert_eq!(large.answer().status, 413);
@@ -175,7 +175,7 @@ fn connections_are_limited() {
     first.offer(file.len());
     let mut second = Client::new(served.address).unwrap();
     second.send(&sized_request(&file)).unwrap();
-    // There is no answer while the first connection is open.
+    // The second request gets no answer while the first connection is open.
     assert!(second.is_silent(SOON));
     first.send(&file).unwrap();
     assert_eq!(first.answer().status, 200);

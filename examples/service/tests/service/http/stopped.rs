@@ -42,7 +42,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // The process has usually ended already.
+        // Errors are ignored, because the process has usually ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -127,7 +127,7 @@ fn without(call: i64, error: i32) -> Output {
         let mut child = command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        // A program that has started would run forever, so it is killed.
+        // A program that has printed a line has started. It would run forever, so it is killed.
         if !line.is_empty() {
             child.kill().unwrap();
         }

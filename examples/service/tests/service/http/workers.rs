@@ -112,7 +112,8 @@ impl Asleep {
         while !get_text(served.address, "/metrics").contains("zten_workers_busy 1\n") {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // A worker that is killed before it has received its file would be replaced without an error.
+        // A worker that is killed before it has received its file would be replaced without an error, so the test waits
+        // until the file has arrived.
         std::thread::sleep(Duration::from_millis(300));
         let worker = process(&argument).unwrap();
         Self { served, client, worker }
@@ -169,7 +170,8 @@ fn health_is_that_of_a_worker() {
     let answer = get(served.address, "/health");
     assert_eq!((answer.status, answer.text("status")), (200, "ok"));
 
-    // These workers give no useful answers, or nothing can be stored in the folder.
+    // The workers of the first service give no useful answers. The second service can store no files, because its
+    // folder does not exist.
     let served = Served::lying(alone(), plenty());
     let answer = get(served.address, "/health");
     assert_eq!((answer.status, answer.text("status")), (503, "failing"));

@@ -81,7 +81,7 @@ fn map(rng: &mut Rng, taste: Taste, depth: u8) -> Value {
 
 fn tagged(rng: &mut Rng, taste: Taste, depth: u8) -> Value {
     match rng.u8(..4) {
-        // A time, a URI, and a private tag.
+        // The tag of a time, the tag of a URI, and a private tag.
         0 => Value::Tag(1, Box::new(integer(rng))),
         1 => Value::Tag(32, Box::new(Value::Text(text(rng)))),
         2 => Value::Tag(rng.u64(60_000..), Box::new(value(rng, taste, depth + 1))),

@@ -57,7 +57,8 @@ fn one(rng: &mut Rng, taste: Taste) -> String {
         0..3 => ODD[rng.usize(..ODD.len())].to_owned(),
         3 => letters(rng, 1..40),
         4 if taste != Taste::OldPython => format!("nul\0{}", rng.u8(..)),
-        // The lengths at which CBOR heads become longer, and large lengths.
+        // These lengths are next to those at which the CBOR head of a text becomes longer. The next arm makes long
+        // names.
         5 => "x".repeat([22, 23, 24, 255, 256, 257][rng.usize(..6)]),
         6 if rng.u8(..10) == 0 => letters(rng, 3000..6000),
         _ => {

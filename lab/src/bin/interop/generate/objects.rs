@@ -59,7 +59,7 @@ fn dense(rng: &mut Rng, taste: Taste, many: bool) -> Made {
     let shape: Vec<u64> = match rng.u8(..40) {
         0..4 => Vec::new(),
         4 => vec![1; rng.usize(..=64)],
-        // Such data takes more than one zstd block, and may be larger than a window.
+        // So many elements take more than one zstd block, and possibly more than a window.
         5 if !many => vec![rng.u64(20_000..120_000)],
         6 if taste != Taste::OldPython => vec![0, u64::MAX],
         7 => vec![rng.u64(..3), 0, rng.u64(..1000)],

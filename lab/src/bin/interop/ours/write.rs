@@ -66,7 +66,8 @@ fn add(
     let attributes = object.attributes.as_ref().map(|all| encoded(all, rng)).transpose()?;
     let packed = object.packed && !manner.canonical;
     let level = Level::new(rng.u8(1..=5))?;
-    // An object of a known format is created with its own function, or like any object with the general one.
+    // An object of a known format is created either by the function for that format, or by the general one, as any
+    // other object.
     let mut parts: Vec<&Part> = object.parts.iter().collect();
     let named = named(object).filter(|_| rng.bool());
     if named.is_none() {

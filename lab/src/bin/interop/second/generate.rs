@@ -65,7 +65,7 @@ fn part(rng: &mut Rng, role: &'static str, elements: u64) -> Part {
 fn dense(rng: &mut Rng, many: bool) -> Made {
     let shape: Vec<u64> = match rng.u8(..30) {
         0..4 => Vec::new(),
-        // Such data takes more than one zstd frame.
+        // So many elements take more than one zstd frame.
         4 if !many => vec![rng.u64(200_000..400_000)],
         5 => vec![rng.u64(..3), 0, rng.u64(..1000)],
         _ => (0..rng.usize(1..5)).map(|_| rng.u64(..7)).collect(),

@@ -48,7 +48,7 @@ pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
         objects.retain(|object| {
             let plain =
                 |part: &super::Part| part.logical.is_none() && part.storage != StorageType::Bf16;
-            // For the Python package, a scalar is an array of one element.
+            // For the Python package, a scalar is an array of one element, so scalars are left out.
             object.layout == "dense"
                 && !object.shape.is_empty()
                 && object.attributes.is_empty()

@@ -59,7 +59,7 @@ fn one(reader: &impl TensorReader, wanted: &Object, sum: Option<Sum>) -> Result<
         ensure!(component.dtype == dtype(part.storage), "{}: {:?}", part.role, component.dtype);
         ensure!(component.r#type == part.logical, "{}: type {:?}", part.role, component.r#type);
         if let Some(sum) = sum {
-            // `ztensor` verifies only digests that are spelled like this, and accepts all others without verifying.
+            // `ztensor` verifies only digests with this prefix, and accepts all others without verifying them.
             let found = component.digest.as_deref().unwrap_or_default();
             ensure!(found.starts_with(sum.prefix()), "{}: digest {found}", part.role);
             ensure!(found.is_empty() == (sum == Sum::None), "{}: digest {found}", part.role);
@@ -81,7 +81,8 @@ fn dense(
 ) -> Result<()> {
     let part = object.part("data").context("no data")?;
     if part.ratio() > 1 {
-        // The reference implementation reads such elements wrongly, which the module `disagreements` demonstrates.
+        // The reference implementation reads elements that consist of several storage elements, such as complex
+        // numbers, wrongly. The module `disagreements` demonstrates that.
         return Ok(());
     }
     ensure!(stream.read(&object.name, true)? == part.bytes, "bytes");
@@ -113,7 +114,8 @@ fn coo(stream: &Stream, object: &Object) -> Result<()> {
     let part = |role| object.part(role).context("a component");
     let values = part("values")?;
     if values.ratio() > 1 {
-        // The reference implementation reads such elements wrongly, which the module `disagreements` demonstrates.
+        // The reference implementation reads values that consist of several storage elements, such as complex numbers,
+        // wrongly. The module `disagreements` demonstrates that.
         return Ok(());
     }
     by_type!(values.storage, T => {
