@@ -200,7 +200,10 @@ pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
 
 /// Encodes a text of fewer than 24 bytes with the shortest head. `N` must be the length of the text plus 1.
 pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
-    assert!(text.len() < 24, "the length fits in the initial byte");
+    assert!(
+        text.len() < 24,
+        "the text must have fewer than 24 bytes, so that its length fits in the initial byte"
+    );
     let mut item = [0; N];
     if let Some((initial, content)) = item.split_first_mut() {
         let [length, ..] = text.len().to_le_bytes();

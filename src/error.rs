@@ -57,7 +57,7 @@ pub enum Misuse with fn sentence -> &'static str {
     /// More or fewer bytes were written for a component than were declared.
     Length = "the bytes are more or fewer than were declared",
     /// Components, or in canonical form objects, were written in the wrong order.
-    Order = "components or objects come in the wrong order",
+    Order = "components, or objects of a canonical form, are written in the wrong order",
     /// The caller did not give exactly the parts (components) that the layout of a tensor requires: one is missing, unknown,
     /// or given twice.
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
@@ -69,7 +69,7 @@ pub enum Misuse with fn sentence -> &'static str {
     Level = "invalid compression level: expected 1 to 5",
     /// The bytes of a component do not have the digest that the caller declared. Or, in canonical form, equal bytes were
     /// written before, which the caller must declare.
-    Announced = "the bytes do not have the declared digest, or have been written before",
+    Announced = "the bytes do not have the declared digest, or, in canonical form, equal bytes were written before and not declared as equal",
     /// The settings of a writer contradict each other: the generation cannot be written, or does not have the requested
     /// digest or alignment.
     Settings = "the generation cannot be written, or does not have the requested digest or alignment",
@@ -79,7 +79,7 @@ pub enum Misuse with fn sentence -> &'static str {
     /// The component has no digest of its own, and the digest of its shard has not been compared.
     UnverifiedShard = "the component has no digest, and its shard has not been verified",
     /// Reading or writing failed before, so the position to continue at is not known.
-    Aborted = "reading or writing failed before; begin again",
+    Aborted = "reading or writing failed before, so the position to continue at is not known: begin again",
 }
 }
 

@@ -105,7 +105,7 @@ impl Items {
 
 /// The largest number of maps, arrays and tags that are open at once.
 const MOST: usize = 64;
-const _: () = assert!(DEPTH_CAP == 64, "a place for every one");
+const _: () = assert!(DEPTH_CAP == 64, "`MOST` must be the largest depth that a caller can allow");
 
 /// An observer that accepts all well-formed items.
 struct Any;

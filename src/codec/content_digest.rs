@@ -53,7 +53,7 @@ impl fmt::Display for NoContentDigest {
             Self::Internal => "internal error: the manifest changed since it was validated",
             Self::Undigested(_) => "no content digest: a component has no digest",
             Self::WeakPart(_) => {
-                "no content digest: the digest of a component is weaker, or of an unknown algorithm"
+                "no content digest: the digest of a component is weaker than the content digest, or of an unknown algorithm"
             }
         })
     }

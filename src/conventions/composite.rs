@@ -394,7 +394,7 @@ impl Whole<'_> {
         generation: Generation,
         name: &dyn Fn(u32) -> Option<&'n str>,
     ) -> Result<Result<JoinedObject, &'static str>, Error> {
-        const TOO_LARGE: &str = "a row exceeds the limit `decoded`";
+        const TOO_LARGE: &str = "a decoded row has more bytes than the limit `decoded` allows";
         let TensorGroup { form, shape, .. } = self.group;
         let columns = shape.last().copied().unwrap_or(1).max(1);
         let rows = product(shape).and_then(|all| all.checked_div(columns)).unwrap_or(0);

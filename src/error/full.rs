@@ -409,7 +409,10 @@ fn inexpressible_in(
             f.write_str("a field of the file becomes an attribute, which would be nested too deep")
         }
         kind if kind == Unsupported::Format => {
-            write!(f, "{generation} has no format of this name, or gives the name another meaning")
+            write!(
+                f,
+                "{generation} has no `format` of this name, or gives the name another meaning"
+            )
         }
         kind if kind == Unsupported::LogicalType => {
             write!(f, "the `type` is unknown, and would get a meaning in {generation}")

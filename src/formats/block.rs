@@ -63,7 +63,10 @@ impl Block {
 
     /// Creates the block type `name`. Each of its blocks has the bytes of an `R` and holds `N` elements.
     pub(crate) const fn new<R: BlockBytes<N>, const N: usize>(name: &'static str) -> Self {
-        assert!(size_of::<R>() <= MOST_BYTES && N <= PIECE, "a block is larger than any can be");
+        assert!(
+            size_of::<R>() <= MOST_BYTES && N <= PIECE,
+            "a block has more than `MOST_BYTES` bytes or more than `PIECE` elements"
+        );
         let (elements, bytes) = (u64_from_usize(N), u64_from_usize(size_of::<R>()));
         Self {
             name,

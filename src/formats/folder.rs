@@ -38,7 +38,7 @@ pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
     for (number, entry) in fs::read_dir(folder)?.enumerate() {
         if number == MOST {
             return Err(unclear(format!(
-                "is a folder with more than {MOST} entries: name the model"
+                "is a folder with more than {MOST} entries: give the name of the model's file"
             )));
         }
         let name = entry?.file_name();

@@ -144,7 +144,9 @@ impl File<'_> {
             let most = Input::new(&start, self.length, self.options.limit()).end();
             let end = FIRST.max(there.saturating_mul(2)).min(most);
             if end <= there {
-                return Err(FormatError::internal("a GGUF header extends beyond its own end"));
+                return Err(FormatError::internal(
+                    "the parser asks for more bytes than a GGUF header can have",
+                ));
             }
             self.source.append_range(there..end, &mut start)?;
         }

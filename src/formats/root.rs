@@ -286,7 +286,11 @@ pub(crate) fn raw_component<'c>(
             };
             (StorageType::U8, None, RawElements::Opaque { type_name, size })
         }
-        _ => return Err(FormatError::internal("a tensor has an unknown type")),
+        _ => {
+            return Err(FormatError::internal(
+                "a tensor of an unknown type is neither opaque nor unread",
+            ));
+        }
     };
     let (extent, encoding) = (component.extent(), component.stored_encoding());
     let (prefix, checksum) = component.stream();

@@ -180,7 +180,7 @@ catalog! {
     IndexKey "index-key", Note, Policy("loaders use no other keys"), INDEX,
         "The keys of the index are `weight_map` and `metadata`.", "the index has a key other than `weight_map` and `metadata`, which zten ignores",
         "Put the key into `metadata` if programs should read its value.";
-    IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of the two they use"), INDEX,
+    IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of two equal keys they use"), INDEX,
         "The keys of each map in the index are unique.", "duplicate key", AMBIGUOUS;
     IndexFileName "index-file-name", Invalid, Policy("a name must not lead out of the folder"), INDEX,
         "The name of each file has no folder and no control character. The names of all files end in `.safetensors`, or all end in `.bin`, `.pt` or `.pth`.",
@@ -194,10 +194,10 @@ catalog! {
     IndexUnnamed "index-unnamed", Note, Policy("the index decides which tensors are read"), INDEX,
         "The index names every tensor of its files.", "a file has a tensor that the index does not name, so zten leaves the tensor out",
         "Programs that load whole files read the tensor. Add it to the index if it belongs to the model.";
-    IndexCopy "index-copy", Note, Policy("programs that load whole files may read the other copy"), INDEX,
+    IndexCopy "index-copy", Note, Policy("programs that load whole files may read the copy that the index does not select"), INDEX,
         "No tensor is in two files of the index.", "a tensor is in two files",
         "`zten convert` writes files that hold each tensor once.";
-    IndexOverlay "index-overlay", Invalid, Implied("programs that load whole files may read the other tensor"), INDEX,
+    IndexOverlay "index-overlay", Invalid, Implied("programs that load whole files may read the tensor that the index does not select"), INDEX,
         "If two files of the index have a tensor of the same name, the dtypes, shapes and bytes of both are equal.",
         "two files have different tensors of the same name", OVERLAY;
     IndexTotalSize "index-total-size", Note, Policy("programs that load the files do not use the number"), INDEX,
@@ -205,7 +205,7 @@ catalog! {
     IndexTotalParameters "index-total-parameters", Note, Policy("programs that load the files do not use the number"), INDEX,
         "`total_parameters` is the number of elements of all tensors.", "total_parameters does not match the tensors",
         "Some writers leave out buffers, or count the weights of a quantized model. If the number should match, the index and the files may be of different versions.";
-    IndexMetadata "index-metadata", Invalid, Implied("readers differ on which of the two they use"), INDEX,
+    IndexMetadata "index-metadata", Invalid, Implied("readers differ on whether they use the metadata of the index or of its files"), INDEX,
         "The metadata of the index and of its files agree.",
         "the files do not agree on the metadata", VERSIONS;
 
@@ -221,9 +221,9 @@ catalog! {
         "Keys, strings and names are UTF-8.", "a key, a string or a name is not UTF-8", WRITER;
     GgufName "gguf-name", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The name of a tensor has at most 255 bytes.", "the name of a tensor is too long", WRITER;
-    GgufDuplicateKey "gguf-duplicate-key", Invalid, Implied("readers differ on which of the two they use"), GGUF,
+    GgufDuplicateKey "gguf-duplicate-key", Invalid, Implied("readers differ on which of two equal keys they use"), GGUF,
         "The keys of the metadata are unique.", "duplicate key", AMBIGUOUS;
-    GgufDuplicateName "gguf-duplicate-name", Invalid, Implied("readers differ on which of the two they use"), GGUF,
+    GgufDuplicateName "gguf-duplicate-name", Invalid, Implied("readers differ on which of two tensors with the same name they use"), GGUF,
         "The names of tensors are unique.", "duplicate tensor name", AMBIGUOUS;
     GgufKey "gguf-key", Invalid, Fault("llama.cpp #24884"), GGUF,
         "A key of the metadata has 1 to 65,535 bytes.", "a key is empty or too long", WRITER;
@@ -231,7 +231,7 @@ catalog! {
         "The type of a value is a number from 0 to 12.", "unknown value type", COUNTED;
     GgufBoolValue "gguf-bool-value", Invalid, Spec("GGUF: File structure"), GGUF,
         "A bool is 0 or 1.", "a bool is neither 0 nor 1", WRITER;
-    GgufDepth "gguf-depth", Limit, Policy("the reader keeps one counter for each level, and no writer needs that many levels"), GGUF,
+    GgufDepth "gguf-depth", Limit, Policy("the reader keeps one counter for each level, and no writer nests values that deeply"), GGUF,
         "Arrays are nested at most 16 levels deep.", "arrays are nested more than 16 levels deep", WRITER;
     GgufAlignment "gguf-alignment", Invalid, Spec("GGUF: general.alignment"), GGUF,
         "`general.alignment` is a power of two, at least 8, of type u32.",
@@ -253,7 +253,7 @@ catalog! {
         "No two tensors share data.", "two tensors share data", AMBIGUOUS;
     GgufContiguous "gguf-contiguous", Invalid, Policy("every byte belongs to a tensor"), GGUF,
         "The data of each tensor begins at the first aligned offset after the data of the tensor before it.",
-        "the data does not begin where the data of the tensor before it ends", WRITER;
+        "the data does not begin at the first aligned offset after the data of the tensor before it", WRITER;
     GgufPadding "gguf-padding", Invalid, Spec("GGUF: File structure"), GGUF,
         "Padding bytes are zero.", "a byte of padding is not zero", WRITER;
     GgufTrailing "gguf-trailing", Invalid, Policy("every byte belongs to a tensor"), GGUF,
@@ -296,12 +296,12 @@ catalog! {
     NpyHeader "npy-header", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "The header is a Python literal: a dictionary with the keys `descr`, `fortran_order` and `shape`, each once.",
         "invalid NumPy header", WRITER;
-    NpyDtype "npy-dtype", Unsupported, Policy("the size of an element is not known"), NPY,
+    NpyDtype "npy-dtype", Unsupported, Policy("the elements of another dtype have no known size"), NPY,
         "The dtype is one that NumPy writes.", "the array has an unknown dtype", TYPE;
     NpyObjects "npy-objects", Unsupported, Policy("objects are pickled, and unpickling can run code"), NPY,
         "The elements of an array are not Python objects.", "the array holds Python objects, which are pickled",
         "NumPy pickles arrays of Python objects, and unpickling can run code. Save numbers or text instead.";
-    NpyShape "npy-shape", Invalid, Implied("no file can be that long"), NPY,
+    NpyShape "npy-shape", Invalid, Implied("no file can have 2^63 bytes or more"), NPY,
         "The size of the array in bytes fits in 63 bits.", "the size of the array in bytes does not fit in 63 bits", COUNTED;
     NpySize "npy-size", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "The data has the size that the header gives the array, and the file ends after the data.",
@@ -338,20 +338,20 @@ catalog! {
     ZipExtra "zip-extra", Invalid, Spec("APPNOTE 4.5"), ZIP,
         "Extra fields are complete, and hold times, owners or zip64 sizes.", "invalid extra field",
         AMBIGUOUS;
-    ZipAttributes "zip-attributes", Invalid, Implied("readers skip such a member, or make a folder or a link of it"), ZIP,
+    ZipAttributes "zip-attributes", Invalid, Implied("readers skip a member with other attributes, or make a folder or a link of it"), ZIP,
         "The attributes of each member are those of a regular file: no directory, volume, device or link.",
         "the attributes are not those of a regular file", AMBIGUOUS;
-    ZipName "zip-name", Invalid, Implied("readers see different names"), ZIP,
+    ZipName "zip-name", Invalid, Implied("readers decode other names differently"), ZIP,
         "The name of each member is UTF-8 without zero bytes.", "the name is not UTF-8, or has a zero byte", AMBIGUOUS;
-    NpzName "npz-name", Note, Policy("NumPy reads the arrays of such an archive"), NPZ,
+    NpzName "npz-name", Note, Policy("NumPy reads the arrays of an archive even if it has other members"), NPZ,
         "Each member is an array.", "a member is not an array", "zten does not read members that are not arrays. Remove them if the archive should hold arrays only.";
-    NpzDuplicateName "npz-duplicate-name", Invalid, Implied("readers differ on which of the two they use"), NPZ,
+    NpzDuplicateName "npz-duplicate-name", Invalid, Implied("readers differ on which of two members with the same name they use"), NPZ,
         "No two members have the same name, with or without the suffix `.npy`.", "duplicate member name", AMBIGUOUS;
     ZipEncrypted "zip-encrypted", Invalid, Policy("encrypted content cannot be checked"), ZIP,
         "No member is encrypted.", "a member is encrypted", "zten cannot check encrypted content. Decrypt the archive first.";
     ZipFeature "zip-feature", Unsupported, Policy("no writer of tensors uses other features"), ZIP,
-        "Members are stored or deflated, by version 4.5 of zip at most.", "unsupported feature of zip", FEATURE;
-    ZipStoredSize "zip-stored-size", Invalid, Implied("both sizes count the same bytes"), ZIP,
+        "Members are stored or deflated, and need version 4.5 of zip or less.", "unsupported feature of zip", FEATURE;
+    ZipStoredSize "zip-stored-size", Invalid, Implied("both sizes of a stored member count the same bytes"), ZIP,
         "The two sizes of a member that is not compressed are equal.", "a member is not compressed, but its two sizes differ", AMBIGUOUS;
     ZipDeflate "zip-deflate", Invalid, Spec("RFC 1951"), ZIP,
         "Compressed data can be decompressed, and the compressed stream ends with its last byte.",
@@ -369,13 +369,13 @@ catalog! {
     TorchMember "torch-member", Invalid, Policy("readers ignore other members"), TORCH,
         "Members are `data.pkl`, `data/` with a number, `version`, `byteorder`, `.format_version`, `.storage_alignment` and `.data/serialization_id`.",
         "a member has a name that PyTorch does not write", CHECKPOINT;
-    TorchDuplicateMember "torch-duplicate-member", Invalid, Implied("readers differ on which of the two they use"), TORCH,
+    TorchDuplicateMember "torch-duplicate-member", Invalid, Implied("readers differ on which of two members with the same name they use"), TORCH,
         "No two members have the same name.", "duplicate member name", AMBIGUOUS;
     TorchScript "torch-script", Unsupported, Policy("the archive is a program, which runs when it is loaded"), TORCH,
         "The archive has no code of a TorchScript program.", "this is a TorchScript program, which runs when it is loaded; zten reads the tensors of its data", PROGRAM;
     TorchVersion "torch-version", Invalid, Spec("torch.save: zip"), TORCH,
         "`version` is a number from 1 to 10. If present, `byteorder` is `little` or `big`, `.format_version` and `.storage_alignment` are numbers, and `.data/serialization_id` is text.",
-        "the version is missing or unknown, or the byte order or another note has an unknown value", "Save the checkpoint again with a current version of PyTorch.";
+        "the version is missing or unknown, or the byte order or another small member of the archive has an invalid value", "Save the checkpoint again with a current version of PyTorch.";
     TorchPickle "torch-pickle", Invalid, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
         "The pickle is complete, its protocol in an archive is from 2 to 5, and each instruction finds the values that it takes.",
         "invalid pickle", DAMAGED;
@@ -394,11 +394,11 @@ catalog! {
     TorchMemo "torch-memo", Invalid, Policy("no writer keeps two values under one number"), TORCH,
         "The memo numbers values in ascending order, and holds each value before an instruction refers to it.",
         "a value is put into the memo out of order, or is not in the memo", CHECKPOINT;
-    TorchTrailing "torch-trailing", Invalid, Policy("readers ignore these bytes"), TORCH,
+    TorchTrailing "torch-trailing", Invalid, Policy("readers ignore bytes after STOP"), TORCH,
         "The pickle ends with its first STOP.", "bytes follow the end of the pickle", APPENDED;
-    TorchDuplicateKey "torch-duplicate-key", Invalid, Implied("readers differ on which of the two they use"), TORCH,
+    TorchDuplicateKey "torch-duplicate-key", Invalid, Implied("readers differ on which of two equal keys they use"), TORCH,
         "The keys of a dictionary are unique, and so are the names of attributes.", "duplicate key", AMBIGUOUS;
-    TorchDuplicateName "torch-duplicate-name", Invalid, Implied("readers differ on which of the two they use"), TORCH,
+    TorchDuplicateName "torch-duplicate-name", Invalid, Implied("readers differ on which of two tensors with the same name they use"), TORCH,
         "No two tensors have the same name. The name of a tensor is the keys that lead to it, joined by dots.",
         "duplicate tensor name", AMBIGUOUS;
     TorchStorage "torch-storage", Invalid, Spec("torch.save: storages"), TORCH,
@@ -412,13 +412,13 @@ catalog! {
         "In a big-endian archive, elements of several bytes are in storages with a type.",
         "PyTorch reads other values on a little-endian machine, because this storage has no type that says how its bytes are swapped",
         "Save the checkpoint again on a little-endian machine.";
-    TorchTensor "torch-tensor", Invalid, Implied("the file lacks elements of the tensor"), TORCH,
-        "A tensor has one stride for each dimension, its elements lie within its storage, and only floats require gradients.",
+    TorchTensor "torch-tensor", Invalid, Implied("a file has no elements outside of its storages"), TORCH,
+        "A tensor has one stride for each dimension, its elements lie within its storage, and only floats and complex numbers require gradients.",
         "the elements of the tensor do not lie within its storage, or cannot require gradients", CHECKPOINT;
     TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no elements of this type"), TORCH,
         "The dtype of a tensor is one that zten supports.", "unsupported dtype", TYPE;
     TorchValue "torch-value", Unsupported, Policy("zten reads no other tensors"), TORCH,
-        "Tensors are dense, or sparse with coordinates or compressed rows, and show their elements as they are stored.",
+        "Tensors are dense, or sparse with coordinates or compressed rows, and their elements are used as they are stored: not conjugated, not negated.",
         "zten does not read tensors of this kind", KIND;
     TorchWeightsOnly "torch-weights-only", Note, Policy("zten builds the values without calling anything"), TORCH,
         "PyTorch knows the instructions and imports of the pickle when it loads the file with `weights_only=True`.",
@@ -439,15 +439,15 @@ catalog! {
     QuantIndex "quant-index", Invalid, Fault("GPTQModel #2949"), ANY,
         "Each number in `g_idx` of a GPTQ tensor is the number of a group that has a scale; a negative number counts from the end.",
         "a row is in a group that has no scale", LOADER;
-    QuantState "quant-state", Invalid, Policy("bitsandbytes fails to load another state"), ANY,
+    QuantState "quant-state", Invalid, Policy("bitsandbytes fails to load a state that is not a JSON object"), ANY,
         "`quant_state.bitsandbytes__nf4` and `quant_state.bitsandbytes__fp4` of a tensor of bitsandbytes are JSON objects.",
         "the state of a quantized tensor is not a JSON object", WRITER;
 
     // Rules that files of several formats may break.
-    TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what other bytes mean"), ANY,
+    TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what bytes other than 0 and 1 mean"), ANY,
         "A bool is 0 or 1.", "a bool is {}: expected 0 or 1", WRITER;
     LimitHeader "limit-header", Limit, Policy("the memory for opening a file grows with its header"), ANY,
-        "A header has at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index) or 64 MiB (.npz, a pickle), and zten keeps at most 128 MiB of it in memory.",
+        "A header has at most 64 KiB (.npy), 100 MB (safetensors, an index), 100 MiB (GGUF) or 64 MiB (a pickle, the directory of an archive), and the names of the tensors in an index take at most 128 MiB of memory.",
         "the header exceeds the limit", LARGE;
 
     FormatUnknown "format-unknown", Unsupported, Policy("zten does not guess a format"), ANY,
@@ -489,7 +489,7 @@ catalog! {
         "this is a SavedModel of TensorFlow, as far as its first bytes tell: a program, which is run when it is loaded", CONVERT;
     FormatTflite "format-tflite", Unsupported, Policy("zten does not read this format"), NONE,
         "The file is not a `TFLite` model.", "this is a TFLite model", CONVERT;
-    FormatGgml "format-ggml", Unsupported, Policy("the format was given up"), NONE,
+    FormatGgml "format-ggml", Unsupported, Policy("GGUF has replaced this format"), NONE,
         "The file is not a GGML file.", "this is a GGML file, which is older than GGUF", CONVERT;
     FormatFlax "format-flax", Unsupported, Policy("zten does not read this format"), NONE,
         "The file is not a checkpoint of Flax in `MessagePack`.",

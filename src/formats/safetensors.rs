@@ -54,7 +54,7 @@ static SAFETENSORS: FileFormat = FileFormat::new("safetensors", Blobs::Disjoint,
 fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], FormatError> {
     let end = usize::try_from(header_end(start, length, limits)?).ok();
     let header = end.and_then(|end| start.get(LENGTH_BYTES..end));
-    header.ok_or_else(|| FormatError::internal("the header has not been read"))
+    header.ok_or_else(|| FormatError::internal("the given bytes do not hold the whole header"))
 }
 
 /// Checks the length field of a file of `length` bytes that begins with `start`, and returns the offset at which the header

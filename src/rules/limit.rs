@@ -26,7 +26,7 @@ catalog! {
         "The digest has an algorithm that zten can verify: `sha256`, `crc32c` (0.1, 1.x) or `xxh3` (generation 2).",
         "unsupported digest algorithm",
         "The component can be read, but not verified.";
-    Feature "unsupported-feature", Policy("the library was built without it"), All,
+    Feature "unsupported-feature", Policy("the library was built without the feature"), All,
         "The library was built with the features that the file needs.",
         "the library was built without a feature that the file needs",
         "Build the library with the features `zstd` and `digest`.";
@@ -45,7 +45,7 @@ catalog! {
     Manifest "limit-manifest", Policy("the memory for opening a file grows with its manifest"), All,
         "The manifest is at most as long as the caller's limit.",
         "the manifest size of {} bytes exceeds the limit", "Raise the limit `manifest` if you trust the file.";
-    Depth "limit-depth", Policy("the reader keeps one counter for each level, and no writer needs that many levels"), All,
+    Depth "limit-depth", Policy("the reader keeps one counter for each level, and no writer nests values that deeply"), All,
         "CBOR is nested at most 64 levels deep: every array, map or tag adds a level.",
         "CBOR is nested deeper than {} levels", NESTED;
     Rank "limit-rank", Policy("no library has tensors with more than 64 dimensions"), All,

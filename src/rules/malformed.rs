@@ -86,16 +86,16 @@ catalog! {
     KeyType "key-type", Spec("v0.1 §4, v1.1 II, v1.2 §1, v2 §3.1, §3.5"), All,
         "The keys of every interpreted map are text.",
         "a key is not text", WRITER;
-    StringChunked "string-chunked", Policy("two readers could split the string differently, and it could not be borrowed"), UpTo1,
+    StringChunked "string-chunked", Policy("writers could split one string in different ways, and a string in chunks cannot be borrowed"), UpTo1,
         "Keys and interpreted strings have definite length.",
         "a key or interpreted string is split into chunks", WRITER;
     NameForm "name-form", Spec("v2 §3.5"), V2,
         "The names of objects and parts and the keys of attributes have 1 to 1024 bytes, none of them 0.",
         "the name has {} bytes instead of 1 to 1024, or contains U+0000", WRITER;
-    DuplicateKey "duplicate-key", Implied("readers differ on which of the two they use"), All,
+    DuplicateKey "duplicate-key", Implied("readers differ on which of two equal keys they use"), All,
         "The keys of an interpreted map are unique.",
         "duplicate key in a map", WRITER;
-    DuplicateName "duplicate-name", Implied("readers differ on which of the two they use"), UpTo1,
+    DuplicateName "duplicate-name", Implied("readers differ on which of two objects with the same name they use"), UpTo1,
         "No two objects have the same name.",
         "duplicate object name", WRITER;
 
@@ -215,7 +215,7 @@ catalog! {
     DecodedLengthMissing "uncompressed-length-missing", Spec("v1.2 §1, v2 §3.4"), From1_2,
         "A zstd component has `uncompressed_length`; in generation 2, a component with an encoding has `decoded_length`.",
         "the component is compressed, but does not give its decoded length", WRITER;
-    DecodedLengthRaw "uncompressed-length-raw", Implied("a raw component has one length"), V1,
+    DecodedLengthRaw "uncompressed-length-raw", Implied("the stored bytes of a raw component are its decoded bytes"), V1,
         "`uncompressed_length` of a raw component equals its `length`.",
         "the component is raw, but its `uncompressed_length` of {} is not its `length`", WRITER;
     DecodedLengthAlone "decoded-length-alone", Spec("v2 §3.4"), V2,
@@ -244,16 +244,16 @@ catalog! {
     BlobBounds "blob-bounds", Spec("v1.1 IV.2, v1.2 §5, v2 §2.4"), All,
         "offset + length is at most the start of the manifest; in generation 2, the start of the footer of the file that holds the blob.",
         "a blob of {} bytes overlaps the manifest or runs past the end of the file", "The file was cut, or the manifest has a wrong number. Compare its length and digest with the original.";
-    BlobOverlap "blob-overlap", Policy("one blob behind many names multiplies memory, and blobs are written one after another"), All,
+    BlobOverlap "blob-overlap", Policy("a blob that many names share multiplies the memory for reading, and writers place one blob after another"), All,
         "Blobs that are not empty are disjoint; in generation 2, disjoint or identical.",
         "the blob at offset {} overlaps another",
         "If the writer meant to share one blob between names, the tolerance `shared-blobs` accepts identical extents.";
 
     // Rules on sizes that follow from shapes.
-    ShapeOverflow "shape-overflow", Implied("no file can hold that many elements"), All,
+    ShapeOverflow "shape-overflow", Implied("no file can hold 2^64 elements"), All,
         "The product of a shape is 0 where a dimension is 0, and otherwise fits in 64 bits.",
-        "the product of the shape overflows", COUNTED;
-    WholeElements "whole-elements", Implied("part of an element has no meaning"), All,
+        "the product of the shape does not fit in 64 bits", COUNTED;
+    WholeElements "whole-elements", Implied("bytes that are only part of an element have no meaning"), All,
         "Every component holds a whole number of elements; in generation 2, every component of a sparse object does.",
         "{} bytes are not a whole number of elements", WRITER;
     DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1, v2 §5.1"), All,
@@ -262,13 +262,13 @@ catalog! {
 
     // Rules on the components that each layout requires.
     DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3, v2 §5.1"), From1,
-        "A dense object has the component `data`; in generation 2, it has no other component.", "the dense object has no component `data`, or has others", WRITER;
+        "A dense object has the component `data`; in generation 2, it has no other component.", "the dense object has no component `data`, or has other components", WRITER;
     CsrRoles "csr-roles", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_csr` object has `values`, `indices` and `indptr`; in generation 2, it has no other component.",
-        "the `sparse_csr` object lacks `values`, `indices` or `indptr`, or has others", WRITER;
+        "the `sparse_csr` object lacks `values`, `indices` or `indptr`, or has other components", WRITER;
     CooRoles "coo-roles", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_coo` object has `values` and `coords`; in generation 2, it has no other component.",
-        "the `sparse_coo` object lacks `values` or `coords`, or has others", WRITER;
+        "the `sparse_coo` object lacks `values` or `coords`, or has other components", WRITER;
     QuantizedRoles "quantized-roles", Spec("v1.1 III.4, v1.2 §3"), V1,
         "A `quantized_group` object has `packed_weight` and `scales`.",
         "the `quantized_group` object lacks `packed_weight` or `scales`", WRITER;
@@ -277,7 +277,7 @@ catalog! {
         "If the quantization is symmetric, the tolerance `missing-zeros` accepts it.";
     IndexDtype "index-dtype", Spec("v1.2 §3, v1.1 III.2, III.3, v2 §5.2"), From1,
         "Index components have the type `u64`; in 1.1 any integer type; in generation 2 all index components of an object are `u64`, or all are `u32`.",
-        "an index component does not have an index type",
+        "an index component does not have a type that its generation allows for indices",
         "Integer indices other than `u64` in a 1.2 file are accepted by the tolerance `narrow-indices`.";
     IndexLogicalType "index-type", Spec("v1.2 §3, v2 §5.2"), From1,
         "Index components have no logical type.", "an index component has a logical `type`", WRITER;
@@ -285,11 +285,11 @@ catalog! {
         "A `sparse_csr` shape has two dimensions.", "a `sparse_csr` shape has {} dimensions, expected 2", WRITER;
     CooRank "coo-rank", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_coo` shape has at least one dimension.", "a `sparse_coo` shape has no dimension", WRITER;
-    SparseOverflow "sparse-overflow", Implied("no file can hold that many indices"), From1,
-        "rows + 1 and rank × nnz fit in 64 bits.", "rows + 1 or rank × nnz overflows", COUNTED;
+    SparseOverflow "sparse-overflow", Implied("no file can hold 2^64 indices"), From1,
+        "The number of rows plus 1, and the number of values times the number of dimensions, fit in 64 bits.", "the number of rows plus 1, or of values times dimensions, does not fit in 64 bits", COUNTED;
     CsrIndptrSize "csr-indptr-size", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` has one entry more than the shape has rows.",
-        "`indptr` has {} entries, not rows + 1", WRITER;
+        "`indptr` has {} entries, not one more than the shape has rows", WRITER;
     CsrNnz "csr-nnz", Spec("v1.2 §3, v2 §5.2"), From1,
         "`indices` has one entry for each value.", "`indices` has {} entries, not one for each value", WRITER;
     CooNnz "coo-nnz", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
@@ -348,9 +348,9 @@ catalog! {
     ZstdTruncated "zstd-truncated", Spec("RFC 8878 §3.1.1"), All,
         "Every zstd frame ends within its component.",
         "a zstd frame runs past the end of its component", DAMAGED;
-    ZstdSkippable "zstd-skippable", Policy("readers treat its data differently, and no writer of this format makes such a frame"), All,
+    ZstdSkippable "zstd-skippable", Policy("readers treat the data of a skippable frame differently, and no writer of zTensor makes such a frame"), All,
         "No zstd frame is skippable.", "a zstd frame is skippable", WRITER;
-    ZstdDictionary "zstd-dictionary", Implied("the file does not carry the dictionary"), All,
+    ZstdDictionary "zstd-dictionary", Implied("a zTensor file has no place for a dictionary"), All,
         "No zstd frame requires a dictionary.", "a zstd frame requires dictionary {}", WRITER;
     ZstdReserved "zstd-reserved", Spec("RFC 8878 §3.1.1.1.1.4, §3.1.1.2.2"), All,
         "Reserved bits and block types of zstd are not used.",
@@ -382,7 +382,7 @@ catalog! {
         "A component decodes to exactly the number of bytes that the manifest gives.",
         "the component decodes to {} bytes or more, but the manifest gives another size", WRITER;
     BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2, v2 appendix A"), From1,
-        "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
+        "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}, expected 0 or 1", WRITER;
     NibbleValue "nibble-value", Spec("v2 appendix A"), V2,
         "The high nibble of the last byte is 0 where the number of `f4_e2m1` elements is odd.",
         "the last byte is {}: its high nibble holds no element, but is not 0", WRITER;
@@ -408,7 +408,7 @@ catalog! {
         "The manifest is at the next multiple of 64 (65,536 in 2) after the last blob, and ends at the footer.",
         "the manifest is at {}, which is not the next aligned offset, or does not end at the footer", CANONICAL;
     CanonicalPadding "canonical-padding", Policy("no byte of the file is free to change"), From1_2,
-        "Padding is zero.", "a byte of padding is {}", CANONICAL;
+        "Padding is zero.", "a byte of padding is {}, not 0", CANONICAL;
     CanonicalReserved "canonical-reserved", Policy("no byte of the file is free to change"), V2,
         "The reserved field of the footer is 0.", "the reserved field is {}, not 0", CANONICAL;
     CanonicalSharing "canonical-sharing", Policy("a content has one canonical file"), V2,

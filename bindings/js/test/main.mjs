@@ -650,7 +650,7 @@ await test('what cannot be written is named', async () => {
     [['a.zt', { one: { data: new Uint8Array(1), dtype: 'q4' } }], /unknown dtype "q4", expected a name such as "bf16"/, 'one'],
     [['a.zt', { one: { data: new Uint8Array(0), dtype: 'unknown' } }], /unknown dtype "unknown"/, 'one'],
     [['a.safetensors', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is 2/, 'one'],
-    [['a.zt', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is stored as 2/, 'one', 'invalid'],
+    [['a.zt', { one: { data: Uint8Array.of(2), dtype: 'bool' } }], /a bool is stored as 2, expected 0 or 1/, 'one', 'invalid'],
     [['a.zt', { one }, { generation: '3' }], /generation is "3", expected "1.2" or "2"/],
     [['a.zt', { one }, { zstd: 99 }], /expected 1 to 5/],
     [['a.npz', { one }, { zstd: 3 }], /a .npz file has no zstd/],

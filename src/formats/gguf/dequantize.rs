@@ -54,7 +54,12 @@ impl Half {
 /// Unpacks `M` numbers of `8 * N / M` bits each from the `N` bytes of `packed`. Each group of `W` bytes yields the number in
 /// the lowest bits of each byte, then the number in the next higher bits of each byte, and so on.
 fn unpack<const W: usize, const N: usize, const M: usize>(packed: &[u8; N]) -> [u8; M] {
-    const { assert!(N / W * W == N && N * 8 / (8 / (M / N)) == M, "bytes are unpacked whole") };
+    const {
+        assert!(
+            N / W * W == N && N * 8 / (8 / (M / N)) == M,
+            "the numbers must fill the packed bytes exactly"
+        )
+    };
     let bits = const { 8 / (M / N) };
     let mask = const { u8::MAX >> (8 - 8 / (M / N)) };
     let mut out = [0; M];
@@ -87,7 +92,7 @@ fn scale<T: Copy + Into<f32>, D: Copy, const N: usize, const S: usize>(
     scales: &[D; S],
     value: impl Fn(D, f32) -> f32,
 ) {
-    const { assert!(N / S * S == N, "each group has a scale") };
+    const { assert!(N / S * S == N, "the elements must form one group of equal size for each scale") };
     // One loop for both steps is not vectorized, and takes more than twice as long: `benches/dequantize.rs`.
     for (out, number) in out.iter_mut().zip(numbers) {
         *out = (*number).into();

@@ -93,7 +93,9 @@ pub fn edit_header(
             let sentence = format!("the new header would be invalid: {}", Error::from(error));
             Err(WriteFailure::Inexpressible(Inexpressible::file(sentence)))
         }
-        Err(Stop::More) => Err(failed(FormatError::internal("a new header is not complete"))),
+        Err(Stop::More) => {
+            Err(failed(FormatError::internal("the edited header of a GGUF file is not complete")))
+        }
     }
 }
 
@@ -509,6 +511,7 @@ fn shown(value: &Value<'_>) -> String {
         Value::Null => "null".into(),
         Value::Array(_) => "an array".into(),
         Value::Map(_) => "a map".into(),
-        value => integer(value).map_or_else(|| "a value of its kind".into(), |own| own.to_string()),
+        value => integer(value)
+            .map_or_else(|| "a CBOR value that JSON does not have".into(), |own| own.to_string()),
     }
 }

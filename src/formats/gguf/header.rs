@@ -93,7 +93,9 @@ impl TensorInfo<'_> {
     /// Returns the sizes of the dimensions, outermost first.
     pub(super) fn shape(&self) -> Result<&[u64], FormatError> {
         let shape = self.shape.get(..self.rank);
-        shape.ok_or_else(|| FormatError::internal("a tensor has more dimensions than there can be"))
+        shape.ok_or_else(|| {
+            FormatError::internal("the description of a tensor has fewer dimensions than its rank")
+        })
     }
 
     /// Returns whether the tensor has more dimensions or a longer name than the specification names.
@@ -151,7 +153,8 @@ impl<'h> GgufHeader<'h> {
         let end = input.at();
         let data = end.checked_next_multiple_of(alignment);
         // Both the end of a header and an alignment are far below 2^63.
-        let data = data.ok_or_else(|| FormatError::internal("the data has no offset"))?;
+        let data =
+            data.ok_or_else(|| FormatError::internal("the offset of the data exceeds 64 bits"))?;
         let (tensors, limits) = (len_u32(extents.len()), *limits);
         let header = Self { tensors, text, alignment, byte_order, end, data, first, known, limits };
         Ok((header, cbor, extents))
@@ -167,7 +170,9 @@ impl<'h> GgufHeader<'h> {
         found: &mut dyn FnMut(FormatError),
     ) -> Result<(), FormatError> {
         known::check(self.first, &self.known, found).map_err(|stop| match stop {
-            Stop::More => FormatError::internal("the metadata has not been read"),
+            Stop::More => {
+                FormatError::internal("the metadata of a parsed GGUF header is not complete")
+            }
             Stop::Failed(error) => error,
         })
     }
@@ -178,7 +183,7 @@ impl<'h> GgufHeader<'h> {
         let mut input = self.first;
         (0..self.tensors).map(move |_| {
             info(&mut input, self.alignment, &self.limits).map_err(|stop| match stop {
-                Stop::More => FormatError::internal("the header has not been read"),
+                Stop::More => FormatError::internal("a parsed GGUF header is not complete"),
                 Stop::Failed(error) => error,
             })
         })
@@ -188,7 +193,9 @@ impl<'h> GgufHeader<'h> {
     #[cold]
     pub(super) fn name(&self, description_offset: u32) -> Result<&'h str, FormatError> {
         let name = self.first.seek(description_offset.into()).text("the name of a tensor");
-        name.map_err(|_| FormatError::internal("a tensor is not in the header"))
+        name.map_err(|_| {
+            FormatError::internal("a parsed GGUF header has no tensor at the given offset")
+        })
     }
 }
 

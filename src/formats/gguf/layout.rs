@@ -113,7 +113,11 @@ impl Layout<'_, '_> {
                     self.source.read_at(at, piece)?;
                     piece
                 }
-                (None, None) => return Err(FormatError::internal("padding is read in pieces")),
+                (None, None) => {
+                    return Err(FormatError::internal(
+                        "a piece of padding is larger than its buffer",
+                    ));
+                }
             };
             if let Some(other) = bytes.iter().position(|byte| *byte != 0) {
                 let at = at.saturating_add(u64_from_usize(other));

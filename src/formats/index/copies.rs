@@ -95,7 +95,7 @@ impl Unselected {
         // The limit bounds memory, and also keeps the spans of names and descriptions within 32 bits.
         let kept = u64_from_usize(self.texts.len());
         if kept > limits.manifest() {
-            let sentence = "the tensors that the index does not select take too many bytes";
+            let sentence = "the names and descriptions of the tensors that the index does not select exceed the limit";
             return Err(FormatError::violation(Limit::Manifest, sentence).in_part(part.name));
         }
         let (place, length) = (CopyPlace { file, offset }, compared_length(tensor));

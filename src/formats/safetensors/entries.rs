@@ -313,7 +313,7 @@ impl<'h> Entries<'h> {
         match json::text(at.as_bytes()).map(|(_, name)| text(at, name, &mut unescaped)) {
             Ok(Ok(name)) => error.about(name),
             Ok(Err(Fault { why: Why::Memory, .. })) => FormatError::memory(),
-            _ => FormatError::internal("a name is not in the header"),
+            _ => FormatError::internal("the header has no tensor name at the given offset"),
         }
     }
 

@@ -92,8 +92,7 @@ impl Checkpoint<'_, '_> {
                 FormatError::violation_at(rule, sentence, beyond.at)
             }
             Unknown::UntypedStorage => {
-                let sentence =
-                    "PyTorch does not read a storage without a type in a file of this form";
+                let sentence = "PyTorch does not read a storage without a type in a file that is not a zip archive";
                 FormatError::violation_at(rule, sentence, beyond.at)
             }
             Unknown::Device => {
@@ -222,7 +221,9 @@ impl Tensors<'_, '_, '_, '_> {
     fn add_sparse(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let [layout, first, second, values, shape] = self.pickle.first(node);
         let (Pickled::Layout(layout), Pickled::Tuple(shape)) = (layout, shape) else {
-            return Err(FormatError::internal("a sparse tensor has no shape"));
+            return Err(FormatError::internal(
+                "the node of a sparse tensor lacks its layout or shape",
+            ));
         };
         let about = |error: FormatError| error.about(name);
         let shape = self.dimensions(shape, node).map_err(about)?;
@@ -279,7 +280,9 @@ impl Tensors<'_, '_, '_, '_> {
         let [Pickled::Tuple(shape), Pickled::NumpyDtype(dtype), order, content] =
             self.pickle.first(node)
         else {
-            return Err(FormatError::internal("an array has no state"));
+            return Err(FormatError::internal(
+                "the node of a NumPy array lacks its shape or dtype",
+            ));
         };
         let shape = self.dimensions(shape, node).map_err(about)?;
         let content = match content {

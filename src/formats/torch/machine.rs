@@ -306,7 +306,7 @@ impl<'p> Machine<'p> {
             }
             Op::Frame => self.begin_frame(unsigned(operand)),
             Op::Stop => Err(FormatError::internal(
-                "the machine executes STOP as an instruction that continues",
+                "the machine continues after STOP, which must end the pickle",
             )),
         }
     }

@@ -461,7 +461,7 @@ impl<'p> Pickle<'p> {
         match (dtype, storage) {
             (Pickled::Global(Global::Dtype(dtype)), _) => Ok(dtype),
             (_, Pickled::Storage(storage)) => Ok(self.storage_dtype(storage)),
-            _ => Err(FormatError::internal("a tensor has no storage")),
+            _ => Err(FormatError::internal("the node of a tensor does not refer to a storage")),
         }
     }
 
@@ -774,13 +774,15 @@ impl<'p> Pickle<'p> {
     pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, FormatError> {
         let [class, key, length, device, part] = self.first(node);
         let (Pickled::Text(key), Pickled::Text(device)) = (key, device) else {
-            return Err(FormatError::internal("a storage has no key"));
+            return Err(FormatError::internal("the node of a storage lacks its key or device"));
         };
         let part = match part {
             Pickled::Tuple(part) => {
                 let [key, offset, length] = self.first(part);
                 let Pickled::Text(key) = key else {
-                    return Err(FormatError::internal("a part of a storage has no key"));
+                    return Err(FormatError::internal(
+                        "the node of a part of a storage lacks its key",
+                    ));
                 };
                 let (offset, length) = (self.count(offset), self.count(length));
                 Some(StoragePart { key: self.text(key)?, offset, length })

@@ -154,7 +154,7 @@ impl<'d> Storages<'d> {
         let storage = pickle.storage(node)?;
         let index = self.find(storage, at)?;
         let Some(record) = self.records.get_mut(index) else {
-            return Err(FormatError::internal("a storage of the pickle has no member"));
+            return Err(FormatError::internal("no record was made for a storage of the pickle"));
         };
         let first = pickle.storage(*record.reference.get_or_insert(node))?;
         // PyTorch gives the same key to empty storages of different types.
@@ -182,12 +182,14 @@ impl<'d> Storages<'d> {
         let (Pickled::Storage(storage), Pickled::Tuple(shape), Pickled::Tuple(strides)) =
             (storage, shape, strides)
         else {
-            return Err(FormatError::internal("a tensor has no storage"));
+            return Err(FormatError::internal(
+                "the node of a tensor lacks a storage, a shape or strides",
+            ));
         };
         let storage = pickle.storage(storage)?;
         let index = self.find(storage, at)?;
         let Some(StorageRecord { member, .. }) = self.records.get(index).copied() else {
-            return Err(FormatError::internal("a storage of the pickle has no member"));
+            return Err(FormatError::internal("no record was made for a storage of the pickle"));
         };
         let (from, size) = storage.range().ok_or_else(|| {
             let sentence = "a part of the storage does not lie within the storage";

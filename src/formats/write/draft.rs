@@ -47,7 +47,10 @@ impl Draft {
     ) -> Result<Self, WriteFailure<E>> {
         let order = match format {
             WrittenFormat::ZTensor => {
-                return Err(Inexpressible::file("another writer writes zTensor files").into());
+                return Err(Inexpressible::file(
+                    "a draft cannot be of a zTensor file, which `Writer` writes",
+                )
+                .into());
             }
             WrittenFormat::Safetensors => safetensors::begin(list, out, settings)?,
             WrittenFormat::Npz => npz::begin(list)?,
@@ -178,7 +181,7 @@ fn invalid(sentence: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io:
 /// Returns the error for methods that are called in the wrong order, or with another list of arrays than at the beginning.
 fn misuse() -> io::Error {
     io::Error::other(
-        "the methods of a draft are called in the wrong order, or with different lists",
+        "the methods of a draft are called in the wrong order, or with different lists of arrays",
     )
 }
 

@@ -138,7 +138,9 @@ impl Serialize for Json<'_> {
             Value::Negative(below) => match i64::try_from(below) {
                 // CBOR encodes a negative number n as −1 − n, which is the bitwise complement of n.
                 Ok(below) => serializer.serialize_i64(!below),
-                Err(_) => Err(S::Error::custom("a number was not checked")),
+                Err(_) => Err(S::Error::custom(
+                    "internal error: a negative number below the range of 64 bits was not rejected",
+                )),
             },
             Value::Array(items) => serializer.collect_seq(items.map(Json)),
             Value::Map(map) => {

@@ -51,7 +51,9 @@ pub(super) fn check(
         return Err(rejected(sentence));
     }
     let data = data(array, size).ok_or_else(|| {
-        rejected("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
+        let sentence = "its size in bytes, computed without the dimensions that are 0, \
+                        does not fit in 63 bits, as NumPy requires";
+        rejected(sentence.to_owned())
     })?;
     header(name, array, opaque, format)?;
     Ok(data)

@@ -128,9 +128,12 @@ fn entry(name: &str, array: &Array) -> Result<(Dtype, u64), Inexpressible> {
     })?;
     let elements = array.shape.iter().try_fold(1_u64, |product, side| product.checked_mul(*side));
     let bits = elements.and_then(|elements| elements.checked_mul(dtype.bits()));
-    let bits = bits.ok_or_else(|| rejected(
-        "the product of its shape exceeds 64 bits, zeros or not, as readers of .safetensors files compute it",
-    ))?;
+    let bits = bits.ok_or_else(|| {
+        rejected(
+            "the product of its dimensions and the bits of an element exceeds 64 bits, \
+         which readers of .safetensors files reject even if a later dimension is 0",
+        )
+    })?;
     if bits.checked_rem(8) == Some(0) {
         Ok((dtype, bits / 8))
     } else {

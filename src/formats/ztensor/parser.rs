@@ -42,7 +42,7 @@ pub(crate) fn parse(
     let mut cx = parser.cx;
     debug_assert!(
         parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
-        "a manifest that is accepted has the form that its container asks for"
+        "an accepted manifest must have the CBOR form that its container requires"
     );
     let parsed =
         parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found));

@@ -96,12 +96,12 @@ macro_rules! table {
             const DETERMINISTIC: bool = $crate::formats::ztensor::table::table!(@is_deterministic $form);
             const _: () = assert!(
                 !DETERMINISTIC || $crate::formats::ztensor::table::ascend(&[ $( $key, )+ ]),
-                "the order of the table is that of the manifest"
+                "the keys of the table must have the order of deterministic CBOR"
             );
 
             const _: () = assert!(
                 [ $( $key, )+ ].len() <= 32,
-                "a set of fields has room for each"
+                "the table must have at most 32 keys, one for each bit of a set of fields"
             );
 
             #[allow(dead_code, clippy::allow_attributes, reason = "the root alone is opened and finished by itself")]

@@ -16,7 +16,7 @@ fn one_message_for_each() {
     assert_eq!(ended(&output), (Some(1), message, ""));
 
     let output = in_corpus(&["check", "reject/bool-value--v12-second-object.zt"]);
-    let message = "reject/bool-value--v12-second-object.zt: a bool is stored as 7 (rule \
+    let message = "reject/bool-value--v12-second-object.zt: a bool is stored as 7, expected 0 or 1 (rule \
         bool-value, v1.2 §2) in \"v\"/data at byte 0x80\n  Write the file again with a program \
         that follows the specification.\n";
     assert_eq!(ended(&output), (Some(1), message, ""));
@@ -64,7 +64,7 @@ fn padding_is_validated_on_request() {
     assert!(valid.starts_with(&format!("{file}: manifest valid and canonical (")), "{valid}");
     let output = in_corpus(&["check", "--canonical", file]);
     let message = format!(
-        "{file}: a byte of padding is 255 (rule canonical-padding, policy) at byte 0x64\n  \
+        "{file}: a byte of padding is 255, not 0 (rule canonical-padding, policy) at byte 0x64\n  \
         `zten convert --canonical` writes the canonical form of a file.\n"
     );
     assert_eq!(ended(&output), (Some(1), message.as_str(), ""));

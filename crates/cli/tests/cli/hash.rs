@@ -160,7 +160,7 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
     }
     rejected("v2/accept/tied.zt", "--content", "a component has no digest");
     rejected("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
-    let weak = "the digest of a component is weaker, or of an unknown algorithm in ";
+    let weak = "the digest of a component is weaker than the content digest, or of an unknown algorithm in ";
     rejected("v2/2.1/walk.zt", "--content=sha256", weak);
     let advice =
         "\n  `zten convert --to 2 --digest sha256` writes a file that has a content digest.\n";

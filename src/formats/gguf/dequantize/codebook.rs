@@ -57,7 +57,7 @@ const fn codebook<const W: usize, const N: usize>(start: usize, values: &[i8]) -
 /// is out of bounds.
 #[expect(clippy::indexing_slicing, reason = "what remains of the number is below the size")]
 fn look_up<T: Copy, const N: usize>(table: &[T; N], number: u16) -> T {
-    const { assert!(N.is_power_of_two(), "all numbers of so many bits are in the table") };
+    const { assert!(N.is_power_of_two(), "the size of the table must be a power of two") };
     table[usize::from(number) & const { N - 1 }]
 }
 
@@ -69,7 +69,7 @@ fn scale_values<const N: usize, const S: usize>(
     numbers: &[u8; N],
     scales: &[f32; S],
 ) {
-    const { assert!(N / S * S == N, "each group has a scale") };
+    const { assert!(N / S * S == N, "the elements must form one group of equal size for each scale") };
     let size = const { N / S };
     let groups = out.chunks_exact_mut(size).zip(numbers.chunks_exact(size));
     for ((out, numbers), scale) in groups.zip(scales) {
@@ -250,7 +250,7 @@ impl BlockBytes<256> for Iq3S {
 
 /// Unpacks the four numbers of three bits each in the low 12 bits of each of `packed`.
 fn threes<const N: usize, const M: usize>(packed: [U16; N]) -> [u8; M] {
-    const { assert!(N * 4 == M, "numbers are unpacked whole") };
+    const { assert!(N * 4 == M, "each packed value must yield four numbers") };
     let mut out = [0; M];
     for (out, packed) in out.as_chunks_mut().0.iter_mut().zip(packed) {
         *out = [0, 3, 6, 9].map(|shift| {

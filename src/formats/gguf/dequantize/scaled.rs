@@ -131,7 +131,12 @@ impl BlockBytes<256> for Tq1_0 {
 /// Unpacks digits of base 3. A byte, read as a fraction of 256, holds up to five digits after the point. For each `W`
 /// bytes, the first digit of all bytes comes first, then the second digit of all bytes, and so on.
 fn trits<const W: usize, const N: usize>(packed: &[u8; W]) -> [u8; N] {
-    const { assert!(N / W * W == N && N / W <= 5, "five digits a byte") };
+    const {
+        assert!(
+            N / W * W == N && N / W <= 5,
+            "all bytes must hold the same number of digits, at most five"
+        )
+    };
     let mut out = [0; N];
     for (out, power) in out.as_chunks_mut::<W>().0.iter_mut().zip([1, 3, 9, 27, 81]) {
         for (out, byte) in out.iter_mut().zip(packed) {

@@ -15,7 +15,7 @@ pub(super) fn validate(name: &str) -> Result<(), &'static str> {
         return Err("its name exceeds the maximum length in a .npz file");
     }
     if name.ends_with(SUFFIX) {
-        return Err("its name ends in .npy, which NumPy leaves out");
+        return Err("its name ends in .npy, which NumPy removes from the names of arrays");
     }
     // The suffix `.npy` is appended to the last step, so the last step is never empty, `.` or `..`.
     let last = steps.next_back().unwrap_or_default();

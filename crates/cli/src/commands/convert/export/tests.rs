@@ -402,8 +402,8 @@ fn objects_that_the_format_cannot_hold_are_named() {
     let sides = [1 << 32, 1 << 32, 0];
     for (suffix, wanted) in [
         ("safetensors", "exceeds 64 bits"),
-        ("npz", "the maximum of NumPy"),
-        ("npy", "the maximum"),
+        ("npz", "does not fit in 63 bits, as NumPy requires"),
+        ("npy", "does not fit in 63 bits"),
     ] {
         rejected(&[(dense("wide", &sides, DType::U8), &[][..])], None, suffix, wanted);
     }
