@@ -108,8 +108,10 @@ fn tls_failure(error: &rustls::Error) -> RemoteError {
             }
             _ => "the certificate of the server is invalid",
         },
-        Error::PeerIncompatible(_) => "the server has no version or cipher that is supported",
-        Error::AlertReceived(_) => "the server ended the connection with an alert",
+        Error::PeerIncompatible(_) => {
+            "the server supports no TLS version or cipher that zten supports"
+        }
+        Error::AlertReceived(_) => "the server ended the handshake with a TLS alert",
         Error::InappropriateMessage { .. }
         | Error::InappropriateHandshakeMessage { .. }
         | Error::InvalidMessage(_)

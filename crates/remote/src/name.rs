@@ -200,7 +200,7 @@ impl fmt::Display for NameError {
             Self::Scheme => "unknown scheme: expected http://, https://, s3:// or hf://",
             Self::Long => "the name of the remote file exceeds the maximum of 8,192 bytes",
             Self::Character => {
-                "the name has a control character, or the URL has a backslash or a space at its end"
+                "the name has a control character, or the URL has a backslash, or a space at its end"
             }
             Self::Url => "the name is not a URL with a host",
             Self::Credentials => {

@@ -149,7 +149,7 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
     if notes.iter().all(Found::is_note) {
         Ok(())
     } else {
-        Err("a note has a rule that makes files invalid".to_owned())
+        Err("a note names a rule that makes files invalid".to_owned())
     }
 }
 

@@ -133,7 +133,7 @@ fn checked(new: &str, longest: usize) -> Result<String, String> {
 }
 
 fn too_long(longest: usize) -> String {
-    format!("a new name would exceed the maximum of {longest} bytes")
+    format!("--rename: a new name would exceed the maximum of {longest} bytes")
 }
 
 /// Splits the text after `s/` at slashes without a backslash, into the pattern, the replacement, and whether the flag `g`
