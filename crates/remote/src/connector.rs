@@ -49,7 +49,9 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;
 
     if !has_instructions() {
-        return Err(RemoteError::Tls("this processor lacks instructions for AES, AVX2 or ADX"));
+        return Err(RemoteError::Tls(
+            "this processor lacks instructions that the cryptography requires, such as those for AES",
+        ));
     }
     let mut roots = rustls::RootCertStore::empty();
     // Root certificates that cannot be parsed are left out: connections that need them fail later.

@@ -501,7 +501,8 @@ fn entry(line: &str) -> Result<DigestLine<'static>, &'static str> {
     if sum == "-" {
         return Err("no digest of the component: it could not be read when the list was made");
     }
-    let sha256 = parse_sha256(sum).ok_or("invalid SHA-256: expected 64 digits in lower case")?;
+    let sha256 =
+        parse_sha256(sum).ok_or("invalid SHA-256: expected 64 hexadecimal digits in lower case")?;
     let number = bytes.parse().ok().filter(|number: &u64| number.to_string() == bytes);
     let bytes = number.ok_or("invalid number of bytes")?;
     if kind.is_empty() || kind.contains(' ') {
@@ -667,7 +668,7 @@ mod tests {
         let upper = good.to_uppercase();
         for (bad, wanted) in [
             ("", "expected SHA-256, bytes, type and name"),
-            (&*upper, "invalid SHA-256: expected 64 digits in lower case"),
+            (&*upper, "invalid SHA-256: expected 64 hexadecimal digits in lower case"),
             (&good.replace("00112233", "0011223"), "invalid SHA-256"),
             (&good.replace("  8", "  08"), "invalid number of bytes"),
             (&good.replace("  8", "  +8"), "invalid number of bytes"),
