@@ -202,7 +202,7 @@ mod tests {
         let many = "ab".repeat(512);
         assert_eq!(apply("s/a/x/g", &many).unwrap().unwrap(), "xb".repeat(512));
         for rename in ["s/.*/&&/", "s/a*/&&/g", &format!("s/b*/{}/", "x".repeat(30 << 10))] {
-            let sentence = "a new name would exceed the maximum of 65536 bytes";
+            let sentence = "--rename: a new name would exceed the maximum of 65536 bytes";
             assert_eq!(apply(rename, &long).unwrap_err(), sentence, "{rename:.9}");
         }
         assert_eq!(apply(&format!("a={}", "x".repeat(NAME)), "a").unwrap().unwrap().len(), NAME);
