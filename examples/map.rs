@@ -26,7 +26,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let threads: Vec<_> =
             tensors.iter().map(|tensor| scope.spawn(move || sum(tensor))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a thread has panicked")).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("the thread that sums a tensor has panicked"))
+            .collect()
     });
     let sums: Vec<Result<f32, zten::Error>> = sums;
     for (tensor, sum) in tensors.iter().zip(sums) {

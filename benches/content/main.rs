@@ -100,7 +100,7 @@ fn main() {
         println!("{name:<18}{:>8.2} GB/s", BYTES as f64 / time.as_secs_f64() / 1e9);
     }
     let share = |ours: usize, bare: usize| best[bare].as_secs_f64() / best[ours].as_secs_f64();
-    println!("\nsha256 at {:.2} of bare sha2", share(1, 2));
-    println!("crc32c at {:.2} of bare crc", share(3, 4));
-    println!("zstd at {:.2} of bare ruzstd", share(5, 6));
+    println!("\nsha256: {:.2} times the speed of the bare crate sha2", share(1, 2));
+    println!("crc32c: {:.2} times the speed of the bare crate crc", share(3, 4));
+    println!("zstd: {:.2} times the speed of the bare crate ruzstd", share(5, 6));
 }

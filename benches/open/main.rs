@@ -194,10 +194,12 @@ fn print_ratios(cases: &[Case<'_>], times: &[Vec<Duration>]) {
         ("shuffled, with digests", "dense, names shuffled"),
     ] {
         let times = ratio("safetensors read_metadata", case);
-        println!("safetensors takes {times:.1} times as long as names {order}");
+        println!(
+            "safetensors read_metadata takes {times:.1} times as long as zten (names {order})"
+        );
     }
     let twice = ratio("dense, twice as many", "dense, names sorted");
-    println!("twice the objects take {twice:.2} times as long");
+    println!("a file with twice the objects takes {twice:.2} times as long to open");
     let look_up = ratio("get, dense, bytes", "SafeTensors::tensor, data");
     println!(
         "finding a tensor and its bytes takes {look_up:.3} times as long as SafeTensors::tensor"

@@ -72,9 +72,9 @@ fn run() -> Result<()> {
     println!(
         "| image | features | flash | heap | stack |\n| --- | --- | --- | --- | --- |\n{table}"
     );
-    let [empty, list, ..] = *flash else { return Err("no images".into()) };
-    println!("opening, listing and binding: {} bytes of flash", list - empty);
-    at_most("flash of opening, listing and binding", list - empty, FLASH)
+    let [empty, list, ..] = *flash else { return Err("fewer than two images were built".into()) };
+    println!("opening, listing and borrowing take {} bytes of flash", list - empty);
+    at_most("flash of opening, listing and borrowing", list - empty, FLASH)
 }
 
 /// Runs an image, and returns what it printed, if the check `validated` accepts its output.
@@ -97,7 +97,7 @@ fn row(name: &str, features: &str, image: &Image, printed: &Printed) -> Result<S
         _ if !features.contains("messages") => {
             return Ok(format!("| `{name}` | {features} | {flash} | | |\n"));
         }
-        _ => return Err("the image did not print how much memory it took".into()),
+        _ => return Err("the firmware did not print how much memory it used".into()),
     };
     let most = if features.contains("zstd") { HEAP_ZSTD } else { HEAP };
     at_most("heap", heap, most)?;
@@ -109,7 +109,7 @@ fn at_most(what: &str, bytes: u64, most: u64) -> Result<()> {
     if bytes <= most {
         return Ok(());
     }
-    Err(format!("{what}: {bytes} bytes, and at most {most} are allowed").into())
+    Err(format!("{what}: {bytes} bytes exceed the maximum of {most} bytes").into())
 }
 
 /// Checks the output of the image `model`: the logits are those of NumPy, and the heap stays within the limit for
@@ -118,7 +118,7 @@ fn model(printed: &Printed, file: &str) -> Result<()> {
     validate::digits(printed)?;
     let file = std::fs::read(network(file))?;
     let objects = u64::try_from(Archive::from_bytes(&file)?.len())?;
-    let heap = printed.heap.ok_or("the image did not print how much memory it took")?;
+    let heap = printed.heap.ok_or("the firmware did not print how much memory it used")?;
     at_most("heap for all objects", heap, HEAP_OBJECT * objects)
 }
 
@@ -129,7 +129,7 @@ fn spi(printed: &Printed, file: &str) -> Result<()> {
     validate::digits(printed)?;
     let size = std::fs::metadata(network(file))?.len();
     let [_, (_, _, read)] = printed.reads.as_slice() else {
-        return Err("the image did not print how much it read".into());
+        return Err("the firmware did not print exactly two lines about what it read".into());
     };
     at_most("bytes read", *read, size * READS / 100)
 }

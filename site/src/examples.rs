@@ -121,7 +121,7 @@ impl Examples {
     /// Fails if the index or one of the paths cannot be read.
     pub(crate) fn new(root: &Path, command: &Path) -> Result<Self> {
         let index = fs::read_to_string(root.join("corpus/index.json"));
-        let index = index.map_err(|error| format!("corpus/index.json: {error}"))?;
+        let index = index.map_err(|error| format!("corpus/index.json cannot be read: {error}"))?;
         let index: Index = serde_json::from_str(&index)?;
         let command = command.canonicalize();
         let command = command.map_err(|error| format!("the command: {error}"))?;
@@ -177,7 +177,7 @@ impl Examples {
     fn asked(&self, asked: &Asked) -> Result<Example> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join(asked.written.0);
-        fs::create_dir_all(path.parent().ok_or("a file without a folder")?)?;
+        fs::create_dir_all(path.parent().ok_or("the path of the file has no folder")?)?;
         fs::write(path, asked.written.1)?;
         if asked.rule == "program-file" {
             // The rule `program-file` is about files that lie next to weights, so the folder must contain weights.

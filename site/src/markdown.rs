@@ -104,7 +104,7 @@ pub(crate) fn rewritten(
                     let (before, behind) = rest.split_at(end + 2);
                     brackets = open_brackets(before, brackets);
                     out.push_str(before);
-                    let length = behind.find(')').ok_or("a link does not end")?;
+                    let length = behind.find(')').ok_or("a link has no closing parenthesis")?;
                     out.push_str(&target(&behind[..length])?);
                     rest = &behind[length..];
                 }

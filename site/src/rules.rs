@@ -28,35 +28,43 @@ const GROUPS: [Group; 11] = [
     Group {
         file: "ztensor",
         title: "zTensor",
-        about: "What every zTensor file does, of the generations that each page names.",
+        about: "Rules that every zTensor file keeps. Each page names the generations to which its rule applies.",
     },
     Group {
         file: "canonical",
         title: "Canonical form of zTensor",
-        about: "What a zTensor file in canonical form does. `zten check --canonical` checks these rules.",
+        about: "Rules that a zTensor file in canonical form keeps. `zten check --canonical` checks these rules.",
     },
     Group {
         file: "limits",
         title: "Limits and unsupported features",
         about: "Limits that a caller can set, and features of zTensor that zten does not read.",
     },
-    Group { file: "safetensors", title: "safetensors", about: "What every safetensors file does." },
+    Group {
+        file: "safetensors",
+        title: "safetensors",
+        about: "Rules that every safetensors file keeps.",
+    },
     Group {
         file: "index-files",
         title: "Index files",
-        about: "What the index of a model in several files does.",
+        about: "Rules that the index of a model in several files keeps.",
     },
-    Group { file: "gguf", title: "GGUF", about: "What every GGUF file does." },
+    Group { file: "gguf", title: "GGUF", about: "Rules that every GGUF file keeps." },
     Group {
         file: "numpy",
         title: "NumPy, and zip archives",
-        about: "What `.npy` and `.npz` files do. The rules on zip archives hold for checkpoints of PyTorch, too.",
+        about: "Rules that `.npy` and `.npz` files keep. The rules on zip archives also hold for checkpoints of PyTorch.",
     },
-    Group { file: "pytorch", title: "PyTorch", about: "What every checkpoint of PyTorch does." },
+    Group {
+        file: "pytorch",
+        title: "PyTorch",
+        about: "Rules that every checkpoint of PyTorch keeps.",
+    },
     Group {
         file: "all-formats",
         title: "All formats",
-        about: "What files of every format do, except zTensor files, which have rules of their own.",
+        about: "Rules for files of all formats except zTensor, which has rules of its own.",
     },
     Group {
         file: "not-read",
@@ -177,7 +185,7 @@ fn page(row: &Row, example: Option<&Example>, examples: &Examples, mentions: &Me
         None if id == OF_THE_BUILD => {
             text.push_str("Only a zten that was built without some of its features rejects a file by this rule.\n");
         }
-        None => text.push_str("No single file does: zten checks the rule on several files, or on a file and what the caller gives with it.\n"),
+        None => text.push_str("No single file can break this rule: zten checks it on several files, or on a file and what the caller gives with it.\n"),
     }
 
     text.push_str("\n## Who writes such files\n\n");
@@ -210,7 +218,7 @@ fn section(example: &Example, count: usize) -> String {
     if let Some(valid) = &example.valid {
         text.push_str(match example.written {
             Some(_) => "\nA file that keeps the rule:\n\n",
-            None => "\nA file that keeps the rule, and differs little:\n\n",
+            None => "\nA similar file that keeps the rule:\n\n",
         });
         text.push_str(&block(valid));
     }
@@ -258,8 +266,8 @@ fn writers_of(row: &Row, examples: &Examples) -> String {
             ("not-read", _) => "The programs of that format.\n",
             (_, Class::Limit) => "Any program: a file beyond a limit may be valid.\n",
             (_, Class::Unsupported) => "Programs that write what zten does not read: such a file may be valid.\n",
-            (_, Class::Note) => "Any program may: such a file is valid.\n",
-            _ => "The project knows of no program that does. Downloads and disks damage files, too.\n",
+            (_, Class::Note) => "Any program may write such a file, because it is valid.\n",
+            _ => "The project knows of no program that writes such files. Downloads and disks damage files, too.\n",
         });
     }
     text

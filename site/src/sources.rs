@@ -96,7 +96,7 @@ pub(crate) fn write(root: &Path, command: &Path, out: &Path) -> Result<String> {
     for file in ["book.toml", "site.css"] {
         put(&out.join(file), &fs::read(root.join("site").join(file))?)?;
     }
-    Ok(format!("{} pages, and {} about rules", pages.len(), made.all.len()))
+    Ok(format!("wrote {} pages, and {} pages about rules", pages.len(), made.all.len()))
 }
 
 /// Returns the targets of all links of `page`.

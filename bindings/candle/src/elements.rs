@@ -47,7 +47,7 @@ pub(crate) fn tensor(tensor: &zten::Tensor<'_>, device: &Device) -> Result<Tenso
         Own::F8E4M3Fn => read_f8,
         _ => {
             let name = data.type_name();
-            return Err(Error::msg(format!("candle has no elements of type {name}")));
+            return Err(Error::msg(format!("candle has no dtype for elements of the type {name}")));
         }
     };
     read(tensor, dims(tensor.shape())?, device)

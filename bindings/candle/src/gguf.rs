@@ -81,7 +81,7 @@ impl Weights {
                 infos.extend(data_length.to_le_bytes());
                 let end = data_length.checked_add(length).and_then(padded);
                 let end = end.ok_or_else(|| {
-                    Error::msg("the tensors take more bytes together than 64 bits can count")
+                    Error::msg("the tensors together take more bytes than 64 bits can count")
                 })?;
                 tensors.push(Placed { name, start: data_length, end });
                 data_length = end;

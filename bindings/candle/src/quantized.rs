@@ -45,7 +45,7 @@ impl<'a> Blocks<'a> {
             && (own.elements_per_block, own.block_bytes) != (block.elements, block.bytes)
         {
             return Err(Error::msg(format!(
-                "a block of {} has {} weights in {} bytes, and not {} in {}",
+                "a block of {} has {} weights in {} bytes, but the file declares {} weights in {} bytes",
                 block.name, block.elements, block.bytes, own.elements_per_block, own.block_bytes
             )));
         }
@@ -70,8 +70,9 @@ impl<'a> Blocks<'a> {
     fn quantized(&self, device: &Device) -> Result<QTensor> {
         let Some((.., dtype)) = self.row() else {
             let name = self.block.name;
-            let sentence =
-                format!("candle has no blocks of {name}; Weights::load dequantizes them");
+            let sentence = format!(
+                "candle does not support blocks of the type {name}; Weights::load dequantizes them"
+            );
             return Err(Error::msg(sentence));
         };
         let shape = elements::dims(self.shape)?;
@@ -93,7 +94,7 @@ pub(crate) fn values(tensor: &zten::Tensor<'_>, most: u64) -> Result<Vec<f32>> {
     let count: usize = elements::dims(tensor.shape())?.into_iter().product();
     if u64::try_from(count).map_or(true, |count| count > most / 4) {
         return Err(Error::msg(format!(
-            "the {count} weights take more than {most} bytes as f32: limit-decoded"
+            "the {count} weights of the tensor take more than {most} bytes as f32 (limit-decoded)"
         )));
     }
     tensor.to_f32().map_err(Error::wrap)
@@ -112,7 +113,7 @@ impl Weights {
             let other = || {
                 let layout = tensor.layout_name();
                 Error::msg(format!(
-                    "the tensor has the layout {layout}, expected blocks of GGUF of a known type"
+                    "the tensor has the layout {layout}, expected blocks of a known GGUF type"
                 ))
             };
             Blocks::of(&tensor)?.ok_or_else(other)?.quantized(device)

@@ -93,7 +93,7 @@ fn described(element: &str, shape: Vec<u64>) -> PyResult<Array> {
 /// A `ValueError` if the value is not there: the writer is closed, or another thread uses it.
 fn taken<T>(lock: &Mutex<Option<T>>) -> PyResult<T> {
     let open = lock.lock().unwrap_or_else(PoisonError::into_inner).take();
-    open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
+    open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread uses it"))
 }
 
 /// Puts `value`, which [`taken`] took, back into `lock`, so that the next call of the writer can take it.
@@ -338,16 +338,17 @@ impl SpoolWriter {
         let suffix = self.format.suffix();
         let [(role, _, element, _, array, _)] = parts.as_slice() else {
             return Err(failed(format!(
-                "a .{suffix} file holds dense tensors, and this is {format}"
+                "a .{suffix} file holds only dense tensors of one component, expected 1 component, found {}",
+                parts.len()
             )));
         };
         if format != "dense" || role != "data" {
             return Err(failed(format!(
-                "a .{suffix} file holds dense tensors, and this is {format}"
+                "a .{suffix} file holds only dense tensors with the component data, found {format} with {role}"
             )));
         }
         if attributes.is_some() {
-            return Err(failed(format!("a .{suffix} file has no attributes of a tensor")));
+            return Err(failed(format!("a .{suffix} file cannot hold attributes of a tensor")));
         }
         let described = described(element, shape)?;
         check_array(self.format, name, &described)
@@ -355,7 +356,7 @@ impl SpoolWriter {
         let (bytes, mut open) = (array.as_slice()?, taken(&self.open)?);
         if !open.names.insert(name.to_owned()) {
             put_back(&self.open, open);
-            return Err(PyValueError::new_err(format!("there is a tensor {name:?} already")));
+            return Err(PyValueError::new_err(format!("the file already has a tensor {name:?}")));
         }
         let (open, written) = interrupt::run(py, u64::try_from(bytes.len())?, |cancel| {
             let Spool { out, buffer, .. } = &mut open;

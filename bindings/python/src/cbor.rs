@@ -23,7 +23,10 @@ pub(crate) fn attributes(value: &Bound<'_, PyDict>) -> PyResult<Encoded> {
     for pair in items(&value.items())? {
         let (key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
         let Ok(text) = key.cast::<PyString>() else {
-            return Err(PyTypeError::new_err(format!("the key {} is not text", key.repr()?)));
+            return Err(PyTypeError::new_err(format!(
+                "the attribute key {} is not text",
+                key.repr()?
+            )));
         };
         let named = |error| named(&key, error);
         out.text(text.to_str().map_err(named)?).map_err(memory)?;
@@ -85,7 +88,7 @@ fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()
         encode(out, &value.call_method0("item")?, deeper)?;
     } else {
         let kind = value.get_type();
-        return Err(PyTypeError::new_err(format!("{kind} cannot be an attribute")));
+        return Err(PyTypeError::new_err(format!("a value of {kind} cannot be an attribute")));
     }
     Ok(())
 }
@@ -150,7 +153,11 @@ fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
 /// # Errors
 /// An `OverflowError` for an integer below -2^64 or above 2^64 - 1.
 fn integer(out: &mut Encoder, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let beyond = || PyOverflowError::new_err("integer out of range: expected -2**64 to 2**64 - 1");
+    let beyond = || {
+        PyOverflowError::new_err(
+            "an integer in the attributes is out of range: expected -2**64 to 2**64 - 1",
+        )
+    };
     let number: i128 = value.extract().map_err(|_| beyond())?;
     match u64::try_from(number) {
         Ok(number) => out.uint(number).map_err(memory),

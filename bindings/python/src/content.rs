@@ -116,7 +116,7 @@ pub(crate) fn each<'a, T: Send + Sync>(
 
 /// Returns the JSON document of `zten stat --json` about the objects `ordinals`, which are read and verified.
 pub(crate) fn statistics(open: &Open, ordinals: &[u32], cancel: &Cancel) -> Result<String, Error> {
-    let unknown = |_: &Tensor<'_>| Measured::Skipped("of an unknown type");
+    let unknown = |_: &Tensor<'_>| Measured::Skipped("its type is unknown");
     let found = each(open, ordinals, cancel, (measure::object_statistics, unknown))?;
     let mut out = Vec::new();
     to_line(&mut out, &measure::document("", &found))?;

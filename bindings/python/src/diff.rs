@@ -150,7 +150,7 @@ pub(crate) fn diff(
     for (name, number) in [("rtol", tolerance.0), ("atol", tolerance.1)] {
         if let Some(number) = number.filter(|number| !Tolerance::is_part(*number)) {
             return Err(PyValueError::new_err(format!(
-                "{name} is {number}, expected a number that is not negative"
+                "{name} is {number}, expected a finite number that is not negative"
             )));
         }
     }

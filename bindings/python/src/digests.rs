@@ -165,7 +165,7 @@ impl GivenSums {
                 let role = roles.next().map_or("data", |component| component.role());
                 if roles.next().is_some() {
                     return Err(PyValueError::new_err(format!(
-                        "{name:?} has several components, expected a mapping of roles to digests"
+                        "the tensor {name:?} has several components, expected a mapping of roles to digests"
                     )));
                 }
                 HashMap::from([(role.to_owned(), sum)])
@@ -174,7 +174,7 @@ impl GivenSums {
         for (role, sum) in sums {
             let sha256 = digests::parse_sha256(&sum).ok_or_else(|| {
                 PyValueError::new_err(format!(
-                    "invalid SHA-256 {sum:?} of {name:?}: expected 64 digits in lower case"
+                    "invalid SHA-256 {sum:?} of the tensor {name:?}: expected 64 hexadecimal digits in lower case"
                 ))
             })?;
             let (name, role) = (name.clone().into(), role.into());

@@ -46,7 +46,7 @@ impl Cancel {
 pub(crate) fn check_reentry() -> PyResult<()> {
     if IS_READING.get() {
         return Err(PyValueError::new_err(
-            "the object that a file is read from calls zten while it is read",
+            "a method of the object from which a file is read calls zten while it is read",
         ));
     }
     Ok(())
@@ -169,6 +169,8 @@ fn receive<T>(waiting: &Receiver<T>, cancel: &Cancel, ending: Ending) -> Option<
 fn panicked<T>(joined: thread::Result<()>) -> PyResult<T> {
     match joined {
         Err(panic) => std::panic::resume_unwind(panic),
-        Ok(()) => Err(PyRuntimeError::new_err("a thread has ended without an outcome")),
+        Ok(()) => {
+            Err(PyRuntimeError::new_err("internal error: a thread has ended without a result"))
+        }
     }
 }

@@ -565,7 +565,7 @@ impl Reader {
 /// An `IndexError` if the file has no such object.
 fn object(open: &Open, ordinal: u32) -> PyResult<Tensor<'_>> {
     let object = open.manifest().tensor_at(ordinal);
-    object.ok_or_else(|| PyIndexError::new_err("no such object in the file"))
+    object.ok_or_else(|| PyIndexError::new_err(format!("the file has no tensor {ordinal}")))
 }
 
 /// Corrects `error`, which dequantizing returned: [`Misuse::Buffer`] and [`Misuse::Slice`] become [`Misuse::Quantization`].

@@ -39,7 +39,9 @@ pub(crate) fn select<const N: usize>(
     });
     let unused = patterns.iter().zip(&globs).find(|(_, (_, is_used))| !is_used);
     match unused {
-        Some((text, _)) => Err(PyKeyError::new_err(format!("no name matches {text:?}"))),
+        Some((text, _)) => {
+            Err(PyKeyError::new_err(format!("no name of a tensor matches {text:?}")))
+        }
         None => Ok(ordinals),
     }
 }

@@ -573,7 +573,9 @@ impl PythonFile {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
                 let Some((room, behind)) = rest.split_at_mut_checked(bytes.len()) else {
-                    return Err(PyValueError::new_err("read returned more bytes than requested"));
+                    return Err(PyValueError::new_err(
+                        "the method read of the file object returned more bytes than requested",
+                    ));
                 };
                 room.copy_from_slice(bytes);
                 rest = behind;

@@ -45,8 +45,10 @@ fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
         Value::Float(number) => number.into_pyobject(py)?.into_any(),
         Value::Simple(number) => own(py, "Simple", (number,))?,
         Value::Invalid => {
-            let finding =
-                Finding::new(Verdict::Error, "internal error: a value is not CBOR".into());
+            let finding = Finding::new(
+                Verdict::Error,
+                "internal error: the value of an attribute is not valid CBOR".into(),
+            );
             return Err(exception(py, &finding, None));
         }
         // The last kind of value is `undefined`, which is the simple value 23 of CBOR.

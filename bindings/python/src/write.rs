@@ -129,7 +129,7 @@ impl Writer {
     /// A `ValueError` if the writer is closed, or another thread uses it.
     fn take(&self) -> PyResult<Unfinished> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
-        open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
+        open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread uses it"))
     }
 
     /// Puts the unfinished file `open`, which [`take`](Self::take) took, back for the next call.
@@ -289,8 +289,9 @@ fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32
 /// A `ValueError` if there is no storage dtype called `storage`.
 fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>> {
     let known = StorageType::ALL.into_iter().find(|known| known.name() == storage);
-    let storage =
-        known.ok_or_else(|| PyValueError::new_err(format!("unknown storage type {storage:?}")))?;
+    let storage = known.ok_or_else(|| {
+        PyValueError::new_err(format!("unknown storage type {storage:?} of a component"))
+    })?;
     if element == storage.name() {
         return Ok(storage.into());
     }
@@ -322,7 +323,8 @@ impl<'a> Arrays<'a> {
         if let Some(restored) = &restored
             && let Some(name) = restored.repeated_name(|at| tensors.name(at)).map_err(failed)?
         {
-            let sentence = "another quantized tensor is restored to a tensor of this name";
+            let sentence =
+                "two tensors would have this name after the quantized tensors are restored";
             return Err(Inexpressible::tensor(name, sentence).into());
         }
         Ok(Self { tensors, restored, source, verifier: verifier() })

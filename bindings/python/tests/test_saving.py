@@ -54,7 +54,7 @@ def test_names_and_attributes_are_named(tmp_path: Path) -> None:
         ({"unit": {"deep": [1, {3j}]}}, TypeError, "attribute 'unit': "),
         ({"unit": 2**64}, OverflowError, "attribute 'unit': "),
         ({"unit": "\ud800"}, ValueError, "attribute 'unit': "),
-        ({7: 1}, TypeError, "the key 7 is not text"),
+        ({7: 1}, TypeError, "the attribute key 7 is not text"),
     ]
     for wrong, kind, match in wrongs:
         with pytest.raises(kind, match=f"^tensor 'w': {match}"), zten.create(tmp_path / "w.zt") as writer:
@@ -309,7 +309,7 @@ def test_a_writer_of_each_format_takes_tensors_one_by_one(tmp_path: Path) -> Non
         with zten.create(path) as writer:
             for name, array in ARRAYS.items():
                 writer.add(name, array)
-            with pytest.raises(ValueError, match="there is a tensor \"b\" already"):
+            with pytest.raises(ValueError, match="the file already has a tensor \"b\""):
                 writer.add("b", ARRAYS["b"])
         zten.numpy.save_file(ARRAYS, all_at_once)
         assert path.read_bytes() == all_at_once.read_bytes()
@@ -362,7 +362,7 @@ def test_convert_writes_the_format_of_the_suffix(tmp_path: Path) -> None:
         zten.convert(path, tmp_path / "w.npy")
     with zten.create(path) as writer:
         writer.add_quantized("q", **quantized())
-    with pytest.raises(zten.Unsupported, match='its format is "quantized_group", expected dense'):
+    with pytest.raises(zten.Unsupported, match='its layout is "quantized_group", expected dense'):
         zten.convert(path, other)
 
 

@@ -17,7 +17,8 @@ pub enum Error {
     Answer {
         /// The location in the store of the object that was requested.
         location: String,
-        /// What is wrong with the answer, as a phrase that completes the sentence "the answer of the object store is …".
+        /// What is wrong with the answer: a phrase that completes the sentence "the object store answered with … of
+        /// LOCATION".
         what: String,
     },
     /// The object store denies access to a sibling file or shard (status 401 or 403). Some stores, such as S3, also answer so about
@@ -49,7 +50,7 @@ impl fmt::Display for Error {
             Self::Store(error) => write!(f, "{error}"),
             Self::File(error) => write!(f, "{error}"),
             Self::Answer { location, what } => {
-                write!(f, "the answer of the object store is {what}, in {}", Quoted(location))
+                write!(f, "the object store answered with {what} of {}", Quoted(location))
             }
             Self::Denied { location } => write!(
                 f,
@@ -63,7 +64,7 @@ impl fmt::Display for Error {
             ),
             Self::OutOfMemory => f.write_str("out of memory"),
             Self::Unread => {
-                f.write_str("internal error: bytes are missing that were not asked for")
+                f.write_str("internal error: bytes of the file are needed that were not requested")
             }
         }
     }

@@ -72,7 +72,8 @@ impl ObjectVersion {
         let answer = store.get_opts(&self.0.location, options).await?;
         if answer.range != range {
             let Range { start, end } = answer.range;
-            let what = format!("bytes {start} to {end}, expected {} to {}", range.start, range.end);
+            let what =
+                format!("bytes {start} to {end} (expected {} to {})", range.start, range.end);
             return Err(self.wrong(what));
         }
         let mut stream = answer.into_stream();
@@ -80,7 +81,7 @@ impl ObjectVersion {
         while let Some(chunk) = stream.try_next().await? {
             total = total.saturating_add(u64_from_usize(chunk.len()));
             if total > length {
-                return Err(self.wrong(format!("longer than {length} bytes")));
+                return Err(self.wrong(format!("more than the requested {length} bytes")));
             }
             if rest.is_empty() && first.is_empty() {
                 // An answer of one chunk, as of a store in memory, is not copied.
@@ -93,7 +94,7 @@ impl ObjectVersion {
             }
         }
         if total < length {
-            return Err(self.wrong(format!("{total} bytes, expected {length}")));
+            return Err(self.wrong(format!("{total} bytes (expected {length})")));
         }
         Ok(if rest.is_empty() { first } else { rest.into() })
     }

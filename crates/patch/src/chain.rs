@@ -67,7 +67,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         for (number, patch) in patches.iter().enumerate() {
             if result.is_some_and(|result| result != patch.record.base) {
                 let sentence = format!(
-                    "the patch was made of {}, which is not the result of the patch before it",
+                    "the patch was made of tensors with the identity {}, which is not that of the result of the patch before it",
                     hex(&patch.record.base)
                 );
                 return Err(PatchFailure::Patch(number, broken(&PATCH_BASE, sentence)));
@@ -426,7 +426,7 @@ fn check(slot: &ResultTensor<'_>, change: &Change<'_>) -> Result<(), Error> {
     let own = kind(&slot.tensor, &component);
     if own != change.kind {
         let expected = zten::escape::word(change.kind, 80);
-        let sentence = format!("the tensor is {own}, but the patch was made of {expected}");
+        let sentence = format!("the tensor is {own}, but was {expected} when the patch was made");
         return Err(broken_in(change.name, &PATCH_BASE, sentence));
     }
     Ok(())

@@ -186,7 +186,10 @@ impl<'c, 'a> Producer<'c, 'a> {
         if damage.is_none() && current.is_bool && has_other_bools(&self.frame) {
             let last = current.changes.last().filter(|_| is_changed);
             let Some((delta, _)) = last else { return Err(other_bools(slot.name).into()) };
-            damage = Some((*delta, broken(&PATCH_FRAME, "a bool becomes neither 0 nor 1")));
+            damage = Some((
+                *delta,
+                broken(&PATCH_FRAME, "the patch changes a bool to a byte other than 0 and 1"),
+            ));
         }
         if let Some(damage) = damage {
             return Err(blamed(self.patches, slot, &current.changes, damage).into());

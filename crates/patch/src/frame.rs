@@ -287,15 +287,16 @@ impl Decoder {
         let mut rest = all.iter_mut();
         let mut gaps = self.gaps.iter();
         for difference in &self.differences {
-            let gap = pop_gap(&mut gaps)
-                .ok_or_else(|| broken(&PATCH_FRAME, "the bytes of the gaps end within a gap"))?;
+            let gap = pop_gap(&mut gaps).ok_or_else(|| {
+                broken(&PATCH_FRAME, "the gaps of a frame end in the middle of a gap")
+            })?;
             let Some(element) = rest.nth(gap) else {
                 return Err(broken(&PATCH_FRAME, "a gap leads beyond the end of its frame"));
             };
             let Some(new) = elements.apply(number(*element), *difference) else {
                 return Err(broken(
                     &PATCH_FRAME,
-                    "a difference is larger than the elements of this width allow",
+                    "a difference in a frame is too large for the width of the elements",
                 ));
             };
             write_number(new, element);
@@ -410,5 +411,7 @@ pub(crate) fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     Ok(())
 }
 
-const _: () =
-    assert!(STREAMS == 18, "one of frames, one of gaps, and 8 bytes of differences and values");
+const _: () = assert!(
+    STREAMS == 18,
+    "there must be a stream of frames, one of gaps, and one for each of the 8 bytes of differences and of values"
+);

@@ -140,7 +140,7 @@ impl<'a> Patch<'a> {
 /// no such entry.
 fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
     if let Some((key, _)) = all.clone().find(|(key, _)| !matches!(*key, KEY | ATTRIBUTES)) {
-        let sentence = format!("a patch has no attribute {}", zten::escape::quoted(key));
+        let sentence = format!("the patch has the unknown attribute {}", zten::escape::quoted(key));
         return Err(broken(&PATCH_RECORD, sentence));
     }
     let Some(item) = all.item(ATTRIBUTES) else { return Ok(None) };

@@ -197,7 +197,7 @@ impl<'a> Streams<'a> {
             && !tensor.has_attributes();
         let (&[length], true, Some(data)) = (tensor.shape(), is_dense, tensor.component("data"))
         else {
-            return wrong("is not an array of bytes");
+            return wrong("is not a dense array of u8 with one dimension and without attributes");
         };
         if number != u64_from_usize(chunks.len()) || *total != number.saturating_mul(full) {
             return wrong("does not follow a full chunk");

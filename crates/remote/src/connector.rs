@@ -49,7 +49,9 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;
 
     if !has_instructions() {
-        return Err(RemoteError::Tls("this processor lacks instructions for AES, AVX2 or ADX"));
+        return Err(RemoteError::Tls(
+            "this processor lacks instructions that the cryptography requires, such as those for AES",
+        ));
     }
     let mut roots = rustls::RootCertStore::empty();
     // Root certificates that cannot be parsed are left out: connections that need them fail later.
@@ -108,8 +110,10 @@ fn tls_failure(error: &rustls::Error) -> RemoteError {
             }
             _ => "the certificate of the server is invalid",
         },
-        Error::PeerIncompatible(_) => "the server has no version or cipher that is supported",
-        Error::AlertReceived(_) => "the server ended the connection with an alert",
+        Error::PeerIncompatible(_) => {
+            "the server supports no TLS version or cipher that zten supports"
+        }
+        Error::AlertReceived(_) => "the server ended the handshake with a TLS alert",
         Error::InappropriateMessage { .. }
         | Error::InappropriateHandshakeMessage { .. }
         | Error::InvalidMessage(_)

@@ -165,7 +165,7 @@ impl fmt::Display for RemoteError {
                 kind => return write!(f, "connecting to the server failed: {kind}"),
             },
             Self::Tls(error) => return write!(f, "the TLS handshake failed: {error}"),
-            Self::Protocol => "the server does not speak HTTP/1.1",
+            Self::Protocol => "the response of the server is not valid HTTP/1.1, or its head is too long",
             Self::Status(status) => return write!(f, "the server answered with status {status}"),
             Self::NotFound => "the server has no such file",
             Self::Denied(status) => return write!(f, "the server denied access (status {status})"),
@@ -196,7 +196,7 @@ impl fmt::Display for RemoteError {
                     "the file changed while it was read: its length was {opened} bytes, and now is {now}"
                 );
             }
-            Self::RedirectScheme => "the server redirects to another scheme",
+            Self::RedirectScheme => "the server redirects to a URL with another scheme (such as http instead of https)",
             Self::RedirectPrivate => "the server redirects to a private or local address",
             Self::Redirect => {
                 "the server redirects too often, to an invalid URL, or in S3, where redirects are not followed"
@@ -208,7 +208,7 @@ impl fmt::Display for RemoteError {
                 "the hub does not say which commit it sends (header X-Repo-Commit): name a commit of 40 digits as the \
                  revision"
             }
-            Self::OtherCommit => "the hub sent a file of another commit than it sent before, or than the name of the file has",
+            Self::OtherCommit => "the hub sent a file of another commit than before, or of another commit than the name of the file requests",
             Self::NoRepository => {
                 "the repository is private or does not exist: check its name, or set HF_TOKEN to a token that may read it"
             }
@@ -220,7 +220,7 @@ impl fmt::Display for RemoteError {
             Self::RequestTime => "the request timed out",
             Self::TotalTime => "reading exceeded the time limit",
             Self::BeyondEnd { length } => {
-                return write!(f, "the range exceeds the file, whose length is {length} bytes");
+                return write!(f, "the requested range ends after the end of the file, whose length is {length} bytes");
             }
             Self::Interrupted => "interrupted",
             Self::OutOfMemory => "out of memory",

@@ -43,7 +43,8 @@ pub enum NameError {
     Credentials,
     /// The URL has a fragment, which begins with `#` and which no server sees.
     Fragment,
-    /// The bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
+    /// The name of the bucket does not consist of 3 to 63 lower-case letters, digits, hyphens, underscores, and single dots
+    /// between them.
     Bucket,
     /// The key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
@@ -200,15 +201,15 @@ impl fmt::Display for NameError {
             Self::Scheme => "unknown scheme: expected http://, https://, s3:// or hf://",
             Self::Long => "the name of the remote file exceeds the maximum of 8,192 bytes",
             Self::Character => {
-                "the name has a control character, or the URL has a backslash or a space at its end"
+                "the name has a control character, or the URL has a backslash, or a space at its end"
             }
-            Self::Url => "the name is not a URL with a host",
+            Self::Url => "the name is not a valid URL with a host",
             Self::Credentials => {
                 "the URL holds a user or a password, which belong in the environment or a profile"
             }
             Self::Fragment => "the URL has a fragment (#), which no server sees",
             Self::Bucket => {
-                "the bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores"
+                "the bucket must have 3 to 63 lower-case letters, digits, hyphens, underscores, and single dots between them"
             }
             Self::Key => {
                 "the key is empty, longer than 1,024 bytes, begins with a slash, or has a part that is . or .."

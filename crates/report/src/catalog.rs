@@ -10,7 +10,7 @@ pub static PROGRAM: Row = Row::new(
     "program-file",
     Class::Note,
     &Texts {
-        holds: "No file in a folder is a program, and no file in a folder with weights is Python source.",
+        holds: "No file in a checked folder is a program, and no file in a folder with weights is Python source.",
         broken: "the file is a program",
         source: Source::Policy(
             "weights are data, and a program in their folder may be loaded with them",
@@ -26,7 +26,7 @@ macro_rules! rows {
         $(pub(crate) static $name: Row = Row::new($id, Class::Invalid, &Texts {
             holds: $holds,
             broken: $broken,
-            source: Source::Policy("the caller gives a policy"),
+            source: Source::Policy("the rule is checked only with a policy that demands it"),
             scope: Scope::Other("all, checked with a policy"),
             advice: $advice,
         });)+
@@ -38,27 +38,27 @@ macro_rules! rows {
 rows! {
     FORMAT "policy-format"
         "The format of the file is one that the policy allows; an index has the format of the files that it names."
-        "the policy does not allow the format"
+        "the policy does not allow the format of the file"
         "Convert the file with `zten convert` to a format that the policy allows.";
     DTYPE "policy-dtype"
         "The dtype of each component is one that the policy allows."
-        "the policy does not allow the dtype"
+        "the policy does not allow the dtype of a component"
         "Convert the tensor to a dtype that the policy allows with `zten convert --dtype`, or leave it out with `--except`.";
     SIZE "policy-size"
         "The sizes of the file, its shards and its tensors, and the number of tensors, are at most those that the policy allows."
-        "a size exceeds the maximum of the policy"
+        "a size or the number of tensors exceeds the maximum of the policy"
         "Split the file with `zten convert --shard-size`, or leave tensors out with `--except`.";
     DIGEST "policy-digest"
         "Each component has a digest by an algorithm that the policy requires."
-        "the policy requires a digest"
+        "a component lacks a digest that the policy requires"
         "Write the file with `zten convert --digest sha256`; formats other than zTensor have no digests.";
     COMPRESSION "policy-compression"
         "If the policy forbids compression, no component is compressed."
-        "the policy does not allow compression"
+        "a component is compressed, which the policy forbids"
         "Write the file again with `zten convert`, without `--zstd`.";
     STORE "policy-store"
         "If the policy requires it, the file is in a store, and its content was compared with the digest that is its name."
-        "the policy requires a file in a store that names it by its digest"
+        "the content was not compared with a digest in the name of the file, as the policy requires"
         "Check the cache of the Hugging Face hub or the store of Ollama that the file came from, and not a copy.";
 }
 
@@ -146,7 +146,7 @@ pub fn is_of_caller(row: &Row) -> bool {
 pub fn classes_in_pickles() -> String {
     let names: Vec<_> = zten::formats::classes_in_pickles().collect();
     format!(
-        "What PyTorch imports with `weights_only=True`, and with the arguments of their own pickles alone: {}. `--tolerate torch-global` reads the tensors of a checkpoint with other classes, without importing anything; `allow-globals` in a policy accepts the classes that it names.",
+        "zten accepts what PyTorch imports with `weights_only=True`, and in addition the following, but only with the arguments that their own pickles give them: {}. `--tolerate torch-global` reads the tensors of a checkpoint with other classes, without importing anything; `allow-globals` in a policy accepts the classes that it names.",
         names.join(", ")
     )
 }

@@ -157,7 +157,7 @@ impl Digests {
             }
         }
         if !is_complete {
-            return Err("incomplete list of digests".to_owned());
+            return Err("incomplete list of digests: expected a line break at its end".to_owned());
         }
         Self::new(entries)
     }
@@ -304,7 +304,7 @@ const fn texts(holds: &'static str, broken: &'static str) -> Texts {
     Texts {
         holds,
         broken,
-        source: Source::Policy("the caller gives a list of digests"),
+        source: Source::Policy("the rule is checked only with a list of digests"),
         scope: Scope::Other("all, read with a list of digests"),
         advice: "The file is not the file that the list was made of. Fetch the file again, or make a new list with `zten hash` if \
                  the change is intended.",
@@ -501,7 +501,8 @@ fn entry(line: &str) -> Result<DigestLine<'static>, &'static str> {
     if sum == "-" {
         return Err("no digest of the component: it could not be read when the list was made");
     }
-    let sha256 = parse_sha256(sum).ok_or("invalid SHA-256: expected 64 digits in lower case")?;
+    let sha256 =
+        parse_sha256(sum).ok_or("invalid SHA-256: expected 64 hexadecimal digits in lower case")?;
     let number = bytes.parse().ok().filter(|number: &u64| number.to_string() == bytes);
     let bytes = number.ok_or("invalid number of bytes")?;
     if kind.is_empty() || kind.contains(' ') {
@@ -649,22 +650,25 @@ mod tests {
     fn flaws_are_named_with_their_lines() {
         let flaw = |text: &str| Digests::parse(text.as_bytes()).unwrap_err();
         let line = |line: &str| flaw(&list(&format!("# comment\n{line}\n")));
-        assert_eq!(flaw(""), "incomplete list of digests");
+        assert_eq!(flaw(""), "incomplete list of digests: expected a line break at its end");
         let not = "not a list of digests: expected the first line \"# zten digests 1\", in line 1";
         assert_eq!(flaw("\n"), not);
         assert_eq!(
             flaw("# zten digests 1\r\n"),
             "unsupported version of the list of digests, in line 1"
         );
-        assert_eq!(flaw(HEADER), "incomplete list of digests");
+        assert_eq!(flaw(HEADER), "incomplete list of digests: expected a line break at its end");
         assert_eq!(line(HEADER), "a second list of digests begins, expected one, in line 3");
         let good = format!("{SUM}  8  f32[2]  w/data");
-        assert_eq!(flaw(&list(&good)), "incomplete list of digests");
+        assert_eq!(
+            flaw(&list(&good)),
+            "incomplete list of digests: expected a line break at its end"
+        );
         assert_eq!(flaw(&list(&format!("{good}\n{good}\n"))), "duplicate entry w/data");
         let upper = good.to_uppercase();
         for (bad, wanted) in [
             ("", "expected SHA-256, bytes, type and name"),
-            (&*upper, "invalid SHA-256: expected 64 digits in lower case"),
+            (&*upper, "invalid SHA-256: expected 64 hexadecimal digits in lower case"),
             (&good.replace("00112233", "0011223"), "invalid SHA-256"),
             (&good.replace("  8", "  08"), "invalid number of bytes"),
             (&good.replace("  8", "  +8"), "invalid number of bytes"),

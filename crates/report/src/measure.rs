@@ -21,7 +21,7 @@ use crate::values::Values;
 pub enum Measured {
     /// The elements were read, and these are their statistics.
     Read(Read),
-    /// The elements are not numbers, or zten cannot read them as numbers. The text completes the sentence "the elements are …".
+    /// The elements are not numbers, or zten cannot read them as numbers. The text is an adjective or a clause about the object.
     Skipped(&'static str),
     /// zten does not read the object, because of the rule with this id.
     Unread(&'static str),

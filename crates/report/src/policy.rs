@@ -218,7 +218,7 @@ fn check_known_rule(name: &str) -> Result<(), String> {
     if catalog::find(name).is_some() || catalog::is_retired(name) {
         return Ok(());
     }
-    Err(format!("unknown rule \"{name}\"; `zten explain` lists all"))
+    Err(format!("unknown rule \"{name}\"; `zten explain` lists all rules"))
 }
 
 /// Reads the policy in the TOML file at `path`.

@@ -33,7 +33,7 @@ impl Values {
     ///
     /// # Errors
     /// The elements cannot be converted: `object` is quantized or has an unknown layout, or its elements are complex or of an
-    /// unknown type. The error is a phrase that completes the sentence "the elements are …". The numbers of a quantized tensor come
+    /// unknown type. The error is an adjective or a clause about the object. The numbers of a quantized tensor come
     /// from its [dequantizer](Tensor::dequantizer) instead.
     pub fn of(object: &Tensor<'_>) -> Result<Self, &'static str> {
         let role = match object.layout() {
@@ -41,17 +41,17 @@ impl Values {
             _ => "data",
         };
         if object.layout() == Layout::QuantizedGroup {
-            return Err("of an unsupported quantization");
+            return Err("its quantization is not supported");
         }
-        let component = object.component(role).ok_or("without elements")?;
         if !matches!(object.layout(), Layout::Dense | Layout::SparseCsr | Layout::SparseCoo) {
-            return Err("of an unknown layout");
+            return Err("its layout is unknown");
         }
+        let component = object.component(role).ok_or("it has no elements")?;
         let form = match (unpacked::count(&component), NumberKind::of_component(&component)) {
             (Some(count), _) => ValueForm::Packed(Unpacking::new(count)),
             (None, Some(NumberKind::Complex(_))) => return Err("complex"),
             (None, Some(kind)) if component.dtype() != DType::Unknown => ValueForm::Plain(kind),
-            _ => return Err("of an unknown type"),
+            _ => return Err("its type is unknown"),
         };
         Ok(Self { role, form, begun: Vec::new(), numbers: Vec::new() })
     }

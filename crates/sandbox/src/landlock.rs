@@ -18,7 +18,7 @@ pub(crate) fn restrict() -> Layer {
         Ok(RulesetStatus::FullyEnforced) => Layer::Enforced,
         Ok(RulesetStatus::PartiallyEnforced) => Layer::Partly,
         Ok(RulesetStatus::NotEnforced) => {
-            Layer::Missing("the kernel does not support it, or it is turned off".to_owned())
+            Layer::Missing("the kernel does not support Landlock, or it is turned off".to_owned())
         }
         Err(error) => Layer::Missing(error.to_string()),
     }

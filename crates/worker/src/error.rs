@@ -44,7 +44,7 @@ pub enum JobError {
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::QueueFull => f.write_str("the queue is full"),
+            Self::QueueFull => f.write_str("the queue of jobs is full"),
             Self::Waited(time) => write!(f, "no worker became free within {time:?}"),
             Self::TooLong => f.write_str(
                 "the argument and the file names of the job exceed the maximum of 64 MiB",

@@ -38,7 +38,10 @@ impl Job {
     pub fn file(mut self, file: File, name: impl Into<PathBuf>) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a file of a job must be a regular file",
+            ));
         }
         if self.files.len() >= FILES {
             let why = format!("too many files for one job: the limit is {FILES}");

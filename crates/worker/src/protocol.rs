@@ -171,13 +171,15 @@ impl Exchange {
                 Some(Reply::Failed(number, why)) if number == self.number => {
                     break Err(split_at_most(why, TEXT).0.to_owned());
                 }
-                Some(Reply::Done(_) | Reply::Failed(..)) => return Err(invalid("another job")),
+                Some(Reply::Done(_) | Reply::Failed(..)) => {
+                    return Err(invalid("the worker answered another job"));
+                }
             }
         };
         if received.is_over() {
             Ok(Some(outcome))
         } else {
-            Err(invalid("further messages after the end of the answer"))
+            Err(invalid("the worker sent messages after the end of its answer"))
         }
     }
 }

@@ -17,7 +17,8 @@ pub fn run(image: &Path) -> Result<String> {
     qemu.args(["-machine", "mps2-an386", "-nographic"]);
     qemu.args(["-semihosting-config", "enable=on,target=native", "-kernel"]).arg(image);
     let spawned = qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-    let mut child = spawned.map_err(|error| format!("qemu-system-arm: {error}"))?;
+    let mut child =
+        spawned.map_err(|error| format!("qemu-system-arm cannot be started: {error}"))?;
     let mut stdout = child.stdout.take().ok_or("no output")?;
     let reader = thread::spawn(move || {
         let mut text = String::new();
@@ -31,14 +32,16 @@ pub fn run(image: &Path) -> Result<String> {
         if begun.elapsed() > PATIENCE {
             child.kill()?;
             child.wait()?;
-            return Err("the image does not end within two minutes".into());
+            return Err("the firmware did not end within two minutes in the emulator".into());
         }
         thread::sleep(Duration::from_millis(10));
     };
-    let text = reader.join().map_err(|_| "the output of the image cannot be read")??;
+    let text = reader
+        .join()
+        .map_err(|_| "the thread that reads the output of the firmware panicked")??;
     if status.success() {
         Ok(text)
     } else {
-        Err(format!("the image failed and printed: {}", text.trim()).into())
+        Err(format!("the firmware failed and printed: {}", text.trim()).into())
     }
 }

@@ -47,7 +47,7 @@ pub fn build(name: &str, features: &str) -> Result<Image> {
         &format!("image,{features}"),
     ]);
     if !cargo.arg("--target-dir").arg(&target).status()?.success() {
-        return Err(format!("the image {name} cannot be built").into());
+        return Err(format!("cargo cannot build the firmware {name}").into());
     }
     let path = target.join(TARGET).join("small").join(name);
     remap(&[&path])?;

@@ -40,7 +40,12 @@ pub fn packed(file: &File) -> Result<Vec<u8>> {
         let element = match tensor.dtype() {
             Dtype::F32 => DType::F32,
             Dtype::F8_E4M3 => DType::F8E4M3Fn,
-            other => return Err(format!("{name}: {other:?} is not in the network").into()),
+            other => {
+                return Err(format!(
+                    "the tensor {name} has the dtype {other:?}, expected F32 or F8_E4M3"
+                )
+                .into());
+            }
         };
         let mut object = NewObject::dense(name, &shape, element);
         if file.compressed == Some(name) {
@@ -56,7 +61,7 @@ pub fn check() -> Result<()> {
     for file in FILES {
         let name = file.name;
         if std::fs::read(path("network").join(name))? != packed(&file)? {
-            return Err(format!("{name} is not what the trained network packs to").into());
+            return Err(format!("the file {name} is not what the trained network packs to").into());
         }
     }
     Ok(())
@@ -67,7 +72,8 @@ pub fn expected() -> Result<Vec<(usize, Vec<f32>)>> {
     let text = std::fs::read_to_string(path("network/expected.tsv"))?;
     text.lines()
         .map(|line| {
-            let (class, logits) = line.split_once('\t').ok_or("a row of expected.tsv is short")?;
+            let (class, logits) =
+                line.split_once('\t').ok_or("a line of expected.tsv has no tab after the class")?;
             let logits: Result<_, _> = logits.split('\t').map(str::parse).collect();
             Ok((class.parse()?, logits?))
         })

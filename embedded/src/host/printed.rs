@@ -32,7 +32,8 @@ impl Printed {
                 ["digit", number, class, ref logits @ ..] => {
                     if number.parse::<usize>()? != printed.digits.len() {
                         return Err(format!(
-                            "the image printed the digits in another order: {line}"
+                            "the firmware printed the digits out of order: {line:?}, expected digit {}",
+                            printed.digits.len()
                         )
                         .into());
                     }
@@ -49,7 +50,12 @@ impl Printed {
                 }
                 ["heap", bytes, "of", _] => printed.heap = Some(bytes.parse()?),
                 ["stack", bytes] => printed.stack = Some(bytes.parse()?),
-                _ => return Err(format!("the image printed an unknown line: {line:?}").into()),
+                _ => {
+                    return Err(format!(
+                        "the firmware printed a line of an unknown kind: {line:?}"
+                    )
+                    .into());
+                }
             }
         }
         Ok(printed)

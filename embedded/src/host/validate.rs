@@ -19,7 +19,7 @@ pub fn digits(printed: &Printed) -> Result<()> {
     let expected = network::expected()?;
     if printed.digits.len() != expected.len() {
         return Err(format!(
-            "the image classified {} digits, expected {}",
+            "the firmware printed the classes of {} digits, expected {}",
             printed.digits.len(),
             expected.len()
         )
@@ -30,7 +30,7 @@ pub fn digits(printed: &Printed) -> Result<()> {
         let same = here.1.len() == numpy.1.len() && here.1.iter().zip(&numpy.1).all(near);
         if here.0 != numpy.0 || !same {
             return Err(
-                format!("digit {at} is {here:?} in the image, and {numpy:?} by NumPy").into()
+                format!("the firmware computed the class and logits {here:?} for digit {at}, but NumPy {numpy:?}").into()
             );
         }
     }
@@ -49,7 +49,7 @@ pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
     if found == printed.objects {
         return Ok(());
     }
-    Err(format!("the image lists {:?}, expected {found:?}", printed.objects).into())
+    Err(format!("the firmware listed the tensors {:?}, expected {found:?}", printed.objects).into())
 }
 
 /// Checks that the image rejects every hostile file by the rule and at the byte by which the library rejects it on
@@ -57,7 +57,7 @@ pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
 pub fn rejected(printed: &Printed) -> Result<()> {
     if printed.rejected.len() != HOSTILE {
         return Err(format!(
-            "the image rejected {} files, expected {HOSTILE}",
+            "the firmware rejected {} of the {HOSTILE} invalid files, expected all",
             printed.rejected.len()
         )
         .into());
@@ -66,11 +66,14 @@ pub fn rejected(printed: &Printed) -> Result<()> {
     for (name, rule, offset) in &printed.rejected {
         let file = std::fs::read(path("../corpus/reject").join(name))?;
         let Err(error) = options.from_bytes(&file) else {
-            return Err(format!("the library accepts {name}, which the image rejects").into());
+            return Err(format!(
+                "on this machine, zten accepts {name}, which the firmware rejects"
+            )
+            .into());
         };
         if (error.rule(), error.offset()) != (Some(rule.as_str()), Some(*offset)) {
             return Err(format!(
-                "{name}: the image reports {rule} at {offset}, and the library {error}"
+                "the firmware rejects {name} by the rule {rule} at byte {offset}, but on this machine zten says: {error}"
             )
             .into());
         }

@@ -13,7 +13,7 @@ pub struct Flash<D>(pub RefCell<D>);
 
 impl<D: ReadNorFlash> ReadAt for Flash<D> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        const { assert!(D::READ_SIZE == 1, "any byte can be read") };
+        const { assert!(D::READ_SIZE == 1, "the flash must allow reads at any byte") };
         let mut device = self.0.borrow_mut();
         let mut at = u32::try_from(offset).map_err(|_| Error::reading())?;
         for piece in buffer.chunks_mut(PIECE) {

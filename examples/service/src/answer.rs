@@ -150,7 +150,7 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
     if notes.iter().all(Found::is_note) {
         Ok(())
     } else {
-        Err("a note has a rule that makes files invalid".to_owned())
+        Err("the rule of a note is missing, or does not make notes".to_owned())
     }
 }
 

@@ -38,10 +38,12 @@ mod program {
     fn read_policy(path: PathBuf) -> Result<Box<Policy>, String> {
         let policy = policy::read(path)?;
         if policy.allows_globals() {
-            return Err("the service does not take `allow-globals`".to_owned());
+            return Err("the service does not support `allow-globals` in a policy".to_owned());
         }
         if policy.requires_store_digest() {
-            return Err("the service does not take `require-store-digest`".to_owned());
+            return Err(
+                "the service does not support `require-store-digest` in a policy".to_owned()
+            );
         }
         Ok(policy)
     }

@@ -129,7 +129,7 @@ impl Service {
                 let finding = Box::new(found.into_finding(self.policy.as_deref()));
                 if finding.row.is_some() && finding.verdict == zten::finding::Verdict::Valid {
                     return Err(JobError::Answer(
-                        "the reason of a rejection is only a note".to_owned(),
+                        "the rule of a rejection makes only notes".to_owned(),
                     ));
                 }
                 Checked::Rejected { finding, more, notes: notes(own) }

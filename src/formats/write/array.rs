@@ -65,7 +65,7 @@ impl Array {
     pub fn of(tensor: &Tensor<'_>) -> Result<Self, String> {
         if tensor.layout() != Layout::Dense {
             let format = escape::quoted(&escape::cut(tensor.layout_name(), NAME));
-            return Err(format!("its format is {format}, expected dense"));
+            return Err(format!("its layout is {format}, expected dense"));
         }
         if tensor.has_attributes() {
             return Err(

@@ -119,7 +119,7 @@ def explain(rule: str) -> Rule:
         raise TypeError(f"rule is {rule!r}, expected the id of a rule, such as \"digest-mismatch\"")
     facts = _zten.explain(rule)
     if facts is None:
-        raise KeyError(f"no rule has the id {rule!r}; `zten explain` lists all")
+        raise KeyError(f"no rule has the id {rule!r}; `zten explain` lists all rules")
     return Rule(**facts)
 
 

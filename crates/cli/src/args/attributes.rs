@@ -87,7 +87,9 @@ pub(crate) fn with_texts<'t>(
     let keys: HashSet<&str> = old.clone().map(|(key, _)| key).collect();
     if let Some((twice, _)) = texts.clone().find(|(key, _)| keys.contains(key)) {
         let key = escape::quoted(twice);
-        return Err(format!("the attribute {key} has the name of a tensor that is left out"));
+        return Err(format!(
+            "--tied keep-first would write an attribute {key} for the tensor of this name, but the file already has an attribute {key}"
+        ));
     }
     let count = old.clone().count().saturating_add(texts.clone().count());
     let mut out = Encoder::default();

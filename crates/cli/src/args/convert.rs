@@ -232,7 +232,7 @@ pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
 /// Parses the value of `--shard-size`: a number of bytes above 0.
 fn shard_size(text: &str) -> Result<u64, String> {
     match size::parse(text)? {
-        0 => Err("expected a size above 0".to_owned()),
+        0 => Err("expected a number of bytes above 0".to_owned()),
         size => Ok(size),
     }
 }

@@ -73,5 +73,5 @@ impl Diff {
 /// Parses the value of `--rtol` or `--atol`: a finite number that is not negative.
 fn tolerance(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| Tolerance::is_part(*number));
-    number.ok_or_else(|| "expected a number that is not negative, such as 1e-3".to_owned())
+    number.ok_or_else(|| "expected a finite number that is not negative, such as 1e-3".to_owned())
 }

@@ -133,7 +133,7 @@ fn checked(new: &str, longest: usize) -> Result<String, String> {
 }
 
 fn too_long(longest: usize) -> String {
-    format!("a new name would exceed the maximum of {longest} bytes")
+    format!("--rename: a new name would exceed the maximum of {longest} bytes")
 }
 
 /// Splits the text after `s/` at slashes without a backslash, into the pattern, the replacement, and whether the flag `g`
@@ -202,7 +202,7 @@ mod tests {
         let many = "ab".repeat(512);
         assert_eq!(apply("s/a/x/g", &many).unwrap().unwrap(), "xb".repeat(512));
         for rename in ["s/.*/&&/", "s/a*/&&/g", &format!("s/b*/{}/", "x".repeat(30 << 10))] {
-            let sentence = "a new name would exceed the maximum of 65536 bytes";
+            let sentence = "--rename: a new name would exceed the maximum of 65536 bytes";
             assert_eq!(apply(rename, &long).unwrap_err(), sentence, "{rename:.9}");
         }
         assert_eq!(apply(&format!("a={}", "x".repeat(NAME)), "a").unwrap().unwrap().len(), NAME);

@@ -94,6 +94,6 @@ fn limit(text: &str) -> Result<NamedLimit, String> {
     let value = size::parse(size)?;
     match Limits::default().with_named(name, value) {
         Ok(_) => Ok(NamedLimit { name: name.to_owned(), value }),
-        Err(_) => Err(format!("limit {name} cannot be {value}")),
+        Err(_) => Err(format!("limit {name} is {value}, which is outside the range of this limit")),
     }
 }

@@ -69,10 +69,9 @@ enum Stop {
 /// Returns the component that the command line asks for.
 fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, Stop> {
     let object = match (args.index, &args.name) {
-        (Some(index), _) => archive
-            .manifest()
-            .tensor_at(index)
-            .ok_or_else(|| format!("no tensor {index}: the file has {}", archive.len())),
+        (Some(index), _) => archive.manifest().tensor_at(index).ok_or_else(|| {
+            format!("no tensor {index}: the file has {} tensors, counted from 0", archive.len())
+        }),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
             // A name with hidden characters is given as `ls` prints it, unless another tensor has exactly this text as its name.
@@ -273,7 +272,7 @@ fn opaque_type<'a>(
     let size = usize::try_from(size).ok().filter(|_| fits).ok_or_else(|| {
         let (name, most) = (escape::word(name, TYPE), human(opaque::MOST));
         format!(
-            "an element of the type {name} exceeds the maximum of {most}; --raw writes its bytes"
+            "an element of the type {name} has more than {most}, which is too large to print; --raw writes its bytes"
         )
     })?;
     Ok(Some((name, size)))

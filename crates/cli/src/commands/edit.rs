@@ -127,7 +127,7 @@ impl Edition {
     fn of_gguf(args: &Edit, archive: &FileWithShards) -> Result<Self, Box<Problem>> {
         let count = archive.attributes().get::<u64>("split.count").ok().flatten();
         if count.is_some_and(|count| count > 1) && !args.rename.is_empty() {
-            let sentence = "the file is one of several, whose tensors zten does not rename; zten convert writes one new file";
+            let sentence = "the file is part of a split model, and zten does not rename tensors in one part alone; zten convert writes one new file";
             return Err(problem(args, sentence));
         }
         let selection = select(args, archive)?;
@@ -218,7 +218,8 @@ fn check_output(args: &Edit, kind: Recognized) -> Result<(), Box<Problem>> {
     if args.output.is_none() || Recognition::from(kind).check_name(args.target()).is_ok() {
         return Ok(());
     }
-    let sentence = "OUT has the name of another format, and edit keeps the format; zten convert writes another";
+    let sentence =
+        "OUT has the suffix of another format, and edit keeps the format; zten convert changes it";
     Err(problem(args, sentence))
 }
 
@@ -234,7 +235,7 @@ pub(crate) fn run(
     create: &dyn Create,
 ) -> io::Result<()> {
     if args.output.as_deref().is_some_and(|output| output.as_os_str() == "-") {
-        return app.usage("-o - is not standard output; -o ./- names a file");
+        return app.usage("the output must be a file, and - would mean standard output; -o ./- writes a file of the name -");
     }
     match file.and_then(|file| edit(args, file, create)) {
         Ok(_) if args.quiet => Ok(()),
@@ -248,7 +249,7 @@ pub(crate) fn run(
 
 fn edit(args: &Edit, file: Opened, create: &dyn Create) -> Result<Edition, Box<Problem>> {
     if !matches!(file.file, Handle::Local(..)) {
-        return Err(problem(args, "only a file of the file system can be edited"));
+        return Err(problem(args, "only a local file that is not a blob of a store can be edited"));
     }
     let archive = file.archive(&args.strictness.options())?;
     let edition = Edition::new(args, &archive)?;

@@ -99,7 +99,7 @@ fn unknown(id: &str) -> String {
     });
     let close: Vec<_> = close.iter().take(5).map(|(.., id)| *id).collect();
     let hint = match close.join(", ") {
-        none if none.is_empty() => "`zten explain` lists all".to_owned(),
+        none if none.is_empty() => "`zten explain` lists all rules".to_owned(),
         some => format!("did you mean {some}?"),
     };
     format!("unknown rule {}\n  {hint}", escape::quoted(id))

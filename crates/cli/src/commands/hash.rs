@@ -109,7 +109,7 @@ pub(crate) fn listed_files(args: &Hash, list: &Path) -> Result<Vec<PathBuf>, Str
     let shown = escape::path(&remote::shown(list));
     if list.as_os_str() == "-" || remote::is_remote(list) {
         return Err(format!(
-            "{shown}: give the files, too: they are found from the folder of the list, and this list is in no folder"
+            "{shown}: the list is not a local file, beside which its files could be found: give the files to compare with the list"
         ));
     }
     let most = args.strictness.options().limit().manifest();

@@ -34,7 +34,7 @@ pub(crate) fn run(
     create: &dyn Create,
 ) -> io::Result<()> {
     if args.output().is_some_and(|path| path.as_os_str() == "-") {
-        return app.usage("-o - is not standard output; -o ./- names a file");
+        return app.usage("the output must be a file, and - would mean standard output; -o ./- writes a file of the name -");
     }
     let Some(format) = target(args) else {
         return app.usage(

@@ -142,7 +142,7 @@ fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Me
     for result in results {
         found.push(match result {
             Ok(found) => found,
-            Err(error) if is_unknown(&error) => Measured::Skipped("of an unknown type"),
+            Err(error) if is_unknown(&error) => Measured::Skipped("its type is unknown"),
             Err(error) => return Err(files.settle(error)),
         });
     }

@@ -128,7 +128,11 @@ impl Channel {
         loop {
             match state.receive()? {
                 Some(Answer::Input(input, file)) => state.ahead.push_back((input, file)),
-                Some(_) => return Err(invalid("an answer without a request")),
+                Some(_) => {
+                    return Err(invalid(
+                        "the process that opens files sent an answer without a request",
+                    ));
+                }
                 None => return Ok(None),
             }
             // The inputs of one packet are read together, so that small files are processed without a message between them.

@@ -414,7 +414,7 @@ impl<'a> Broker<'a> {
         for slot in 0..self.slots.len() {
             let running = self.slots.get(slot).and_then(Option::as_ref);
             if running.is_some_and(|running| !running.is_idle() && running.process.is_over_time()) {
-                let error = io::Error::other("it has used too much processor time");
+                let error = io::Error::other("it has exceeded its limit of processor time");
                 self.lost(app, slot, Some(&error))?;
             }
         }
@@ -468,7 +468,9 @@ impl<'a> Broker<'a> {
                 self.slots.get_mut(slot).map(Option::take);
             }
             Greeting::NotConfined(_) => {
-                return Err(invalid("a complaint about confinement, which is not required"));
+                return Err(invalid(
+                    "the worker reports that it is not confined, which was not required",
+                ));
             }
         }
         Ok(())
@@ -506,7 +508,7 @@ impl<'a> Broker<'a> {
             Request::Done(done) => return self.done(app, slot, done),
             Request::Read(..) | Request::Plan(..) => {
                 return Ok(Err(invalid(
-                    "a request that only the process for remote files answers",
+                    "the worker sent a request that only the process for remote files answers",
                 )));
             }
         }
@@ -523,20 +525,20 @@ impl<'a> Broker<'a> {
     ) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         let Some(task) = running.tasks.front_mut() else {
-            return Ok(Err(invalid("text while no job runs")));
+            return Ok(Err(invalid("the worker sent text while no job runs")));
         };
         let streams = crate::output::paint::streams();
         if !is_clean(text, streams.output || streams.errors) {
-            return Ok(Err(invalid("text with control characters")));
+            return Ok(Err(invalid("the worker sent text with control characters")));
         }
         if !task.may_print(text.len(), self.call.strictness().options().limit().manifest()) {
-            return Ok(Err(invalid("too much text")));
+            return Ok(Err(invalid("the worker sent too much text")));
         }
         // A command that writes files says in its output that they are written. So the output is printed after the files got
         // their names.
         if self.printer.checks.is_some() || stream == Stream::Output && !self.outputs.is_empty() {
             if task.text.len().saturating_add(text.len()) > PART {
-                return Ok(Err(invalid("too much text")));
+                return Ok(Err(invalid("the worker sent too much text")));
             }
             task.text.push_str(text);
             return Ok(Ok(()));
@@ -550,7 +552,7 @@ impl<'a> Broker<'a> {
     fn find(&mut self, slot: usize, number: u32, want: &Want) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
         let Some(task) = running.tasks.front_mut() else {
-            return Err(invalid("a request for a file while no job runs"));
+            return Err(invalid("the worker requested a file while no job runs"));
         };
         let strictness = self.call.strictness();
         task.requested_files = task.requested_files.saturating_add(1);
@@ -558,7 +560,7 @@ impl<'a> Broker<'a> {
         let most = strictness.max_siblings().saturating_mul(files);
         let path = task.item.input(number).filter(|_| task.requested_files <= most);
         let path: PathBuf =
-            path.ok_or_else(|| invalid("a request for more files than the limit allows"))?;
+            path.ok_or_else(|| invalid("the worker requested more files than the limit allows"))?;
         let packet = match ShardFinder::of(&path).links(strictness.links()).open(want) {
             Ok(Some(ShardFile { file, length, .. })) => {
                 let identity = file.identity();
@@ -584,13 +586,13 @@ impl<'a> Broker<'a> {
     fn blob(&mut self, slot: usize, number: u32, sha256: &Sha256) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
         let Some(task) = running.tasks.front_mut() else {
-            return Err(invalid("a request for a blob while no job runs"));
+            return Err(invalid("the worker requested a blob while no job runs"));
         };
         task.requested_blobs = task.requested_blobs.saturating_add(1);
         let entry = usize::try_from(number).ok().and_then(|number| task.item.entries.get(number));
         let entry = entry.filter(|_| task.requested_blobs <= BLOBS);
-        let entry =
-            entry.ok_or_else(|| invalid("a request for more blobs than a manifest can list"))?;
+        let entry = entry
+            .ok_or_else(|| invalid("the worker requested more blobs than a manifest can list"))?;
         let reply = match entry.blob_length(sha256) {
             Ok(length) => Reply::Blob(length),
             Err(error) => Reply::Failed(IoFailure::new(&error)),
@@ -604,7 +606,9 @@ impl<'a> Broker<'a> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         let kind = match done.kind.as_ref().map(OutcomeKind::from_numbers) {
             Some(None) => {
-                return Ok(Err(invalid("the number of a verdict or rule that does not exist")));
+                return Ok(Err(invalid(
+                    "the worker sent the number of a verdict or rule that does not exist",
+                )));
             }
             kind => kind.flatten(),
         };
@@ -616,9 +620,13 @@ impl<'a> Broker<'a> {
             return Ok(running.process.close());
         }
         if self.call.writes_files() && done.status == Status::Success {
-            return Ok(Err(invalid("success of a command that has written no file")));
+            return Ok(Err(invalid(
+                "the worker reported success of a command that has written no file",
+            )));
         }
-        let Some(mut task) = running.tasks.pop_front() else { return Ok(Err(invalid("no job"))) };
+        let Some(mut task) = running.tasks.pop_front() else {
+            return Ok(Err(invalid("the worker reported a result while no job runs")));
+        };
         let path = task.item.path();
         match (kind, self.printer.checks.is_some()) {
             (Some(kind), true) => {
@@ -627,7 +635,9 @@ impl<'a> Broker<'a> {
                 if self.printer.checks.as_ref().is_some_and(|own| !own.accepts(&path, &record)) {
                     // The job stays with the worker, so that `lost` reports it or gives it to another worker.
                     running.tasks.push_front(task);
-                    return Ok(Err(invalid("a verdict on another file")));
+                    return Ok(Err(invalid(
+                        "the worker sent a verdict on another file than that of its job",
+                    )));
                 }
                 self.printer.put(app, &task.item, JobResult::Record(path, record))?;
             }

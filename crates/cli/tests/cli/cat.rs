@@ -273,7 +273,10 @@ fn patterns_choose_objects() {
     let near = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component=indpt"]);
     assert!(near.contains("indices, indptr, values; did you mean indptr?"), "{near}");
     assert!(!roles.contains("did you mean"), "{roles}");
-    assert!(complaint(&[DENSE, "--index", "13"]).contains(": no tensor 13: the file has 13\n"));
+    assert!(
+        complaint(&[DENSE, "--index", "13"])
+            .contains(": no tensor 13: the file has 13 tensors, counted from 0\n")
+    );
     complaint(&[DENSE]);
     complaint(&[DENSE, "t_f32", "--index", "3"]);
     complaint(&[DENSE, "t_f32", "--raw", "--npy"]);

@@ -232,7 +232,7 @@ fn files_that_cannot_be_edited_stay_unchanged() {
             "x.safetensors",
             &["--set=a=1", "-o", path("y.zt").to_str().unwrap()],
             2,
-            "OUT has the name of another format",
+            "OUT has the suffix of another format",
         ),
         ("none.zt", set, 2, "none.zt"),
         ("x.zt", &[], 2, "required"),
@@ -478,5 +478,5 @@ fn standard_output_is_no_output_of_an_edit() {
     file(&path, Generation::V1_2);
     let complaint =
         crate::failed(zten(["edit", path.to_str().unwrap(), "--set", "a=1", "-o", "-"]), 2);
-    assert!(complaint.contains("-o ./- names a file"), "{complaint}");
+    assert!(complaint.contains("-o ./- writes a file"), "{complaint}");
 }

@@ -47,7 +47,7 @@ fn unknown_ones() {
     assert_eq!((status, out), (Some(2), ""));
     assert!(complaint.starts_with("unknown rule \"blob-aligment\"\n  did you mean blob-alignment"));
     let complaint = failed(zten(["explain", "\u{1b}xyzzy"]), 2);
-    assert_eq!(complaint, "unknown rule \"\\u{1b}xyzzy\"\n  `zten explain` lists all\n");
+    assert_eq!(complaint, "unknown rule \"\\u{1b}xyzzy\"\n  `zten explain` lists all rules\n");
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn files_are_converted_between_other_formats() {
     assert_eq!(hash_of(&path("stored.zt")), hash_of(&path("y.zt")));
     let gguf = other_format("tiny.gguf");
     let why = failed(convert(&gguf, &path("z.safetensors"), &[]), 2);
-    assert!(why.contains(": its format is \"gguf.q4_0\", expected dense"), "{why}");
+    assert!(why.contains(": its layout is \"gguf.q4_0\", expected dense"), "{why}");
     assert!(why.contains("; --dequantize writes its values as floats"), "{why}");
     for name in ["z.safetensors", "z.npz", "z.zt", "z2.zt"] {
         let to: &[_] = if name == "z2.zt" { &["--to=2", "--zstd"] } else { &[] };

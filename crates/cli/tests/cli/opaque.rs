@@ -291,7 +291,7 @@ fn other_formats_are_written_without_opaque_objects() {
         let (status, text, complaint) = ended(&output);
         assert_eq!((status, text), (Some(3), ""), "{complaint}");
         let line = format!(
-            "left out: labels (opaque: a .{suffix} file cannot hold <U3), objects (unread: npy-objects), rec (opaque: "
+            "left out: labels (opaque: a .{suffix} file cannot hold the type <U3), objects (unread: npy-objects), rec (opaque: "
         );
         assert!(complaint.contains(&line), "{complaint}");
         assert_eq!(complaint.lines().count(), 1);

@@ -82,7 +82,9 @@ fn each_requirement_has_a_rule() {
         assert!(sentence.contains(message), "{text}: {sentence}");
         let explained = succeeded_text(zten(["explain", rule]));
         assert!(
-            explained.contains("policy of the caller: the caller gives a policy"),
+            explained.contains(
+                "policy of the caller: the rule is checked only with a policy that demands it"
+            ),
             "{explained}"
         );
     }
@@ -277,8 +279,8 @@ fn a_policy_that_is_not_understood_is_rejected_with_its_line_and_key() {
             "require-digests = ['crc32c']",
             "unknown digest algorithm \"crc32c\": expected sha256, xxh3",
         ),
-        ("tolerate = ['x']", "unknown rule \"x\"; `zten explain` lists all in `tolerate`"),
-        ("deny = ['x']", "unknown rule \"x\"; `zten explain` lists all in `deny`"),
+        ("tolerate = ['x']", "unknown rule \"x\"; `zten explain` lists all rules in `tolerate`"),
+        ("deny = ['x']", "unknown rule \"x\"; `zten explain` lists all rules in `deny`"),
         (
             "tolerate = ['format-onnx']\ndeny = ['format-onnx']",
             "rule format-onnx is in `tolerate` and in `deny`",

@@ -86,7 +86,7 @@ fn a_failed_conversion_leaves_no_shard() {
     let format = ["--shard-size=1600", "--format=safetensors", sandbox];
     rejected("n.bin", &format, "requires an OUT that ends in .safetensors or .zt");
     rejected("n.zt", &["--shard-size=1600", sandbox], "requires --to 2");
-    rejected("n.zt", &["--shard-size=0"], "expected a size above 0");
+    rejected("n.zt", &["--shard-size=0"], "expected a number of bytes above 0");
     let limit = ["--shard-size=1", sandbox, "--limit=shards=9", "--to=2"];
     rejected(
         "n.zt",

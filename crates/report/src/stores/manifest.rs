@@ -67,7 +67,7 @@ impl Manifest {
             let sha256 = hex.and_then(parse_sha256).ok_or_else(|| {
                 let digest = quoted(&digest);
                 bad(format!(
-                    "digest {digest} of a blob is not a SHA-256: expected sha256: and 64 digits"
+                    "digest {digest} of a blob is not a SHA-256: expected sha256: and 64 hexadecimal digits in lower case"
                 ))
             })?;
             if seen.insert((sha256, size)) {

@@ -84,7 +84,7 @@ table! {
     SYS_lseek, Only::Any, "reading and writing from an offset on";
     SYS_write, Only::Any, "writing results, messages and the output of `convert`";
     SYS_close, Only::Any, "closing a file";
-    SYS_fcntl, Only::Argument(1, GETFD), "the standard library in debug builds, before it closes";
+    SYS_fcntl, Only::Argument(1, GETFD), "checking a file before it is closed, in debug builds of the standard library";
     SYS_brk, Only::Any, "allocating memory";
     SYS_mmap, Only::OwnMemory, "allocating memory";
     SYS_mremap, Only::Any, "growing memory";

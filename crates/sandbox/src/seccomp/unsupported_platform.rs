@@ -30,5 +30,5 @@ pub fn calls() -> impl Iterator<Item = Call> {
 }
 
 pub(crate) fn restrict() -> Layer {
-    Layer::Missing("there is no filter for this platform".to_owned())
+    Layer::Missing("zten has no seccomp filter for this platform".to_owned())
 }

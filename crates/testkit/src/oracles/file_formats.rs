@@ -440,7 +440,7 @@ fn read_several(files: &Files) -> bool {
             tensors += 1;
             continue;
         };
-        let of_part = alone[part].tensor(object.name()).expect("a tensor of the part");
+        let of_part = alone[part].tensor(object.name()).expect("the sibling file lacks the tensor");
         let there = of_part.component("data").expect("data");
         assert_eq!(here.extent(), there.extent());
         assert_eq!((object.shape(), here.dtype()), (of_part.shape(), there.dtype()));

@@ -174,7 +174,7 @@ impl Received {
         let files: Vec<_> = files.flatten().collect();
         bytes.truncate(received.bytes);
         if received.flags.intersects(ReturnFlags::CTRUNC | ReturnFlags::TRUNC) {
-            return Err(invalid("the packet or its descriptors were cut off"));
+            return Err(invalid("the kernel cut off the packet or its descriptors"));
         }
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: files.into_iter() }))
     }
@@ -250,7 +250,10 @@ impl Received {
     /// # Errors
     /// The packet has fewer descriptors than its messages mention. The kernel drops descriptors beyond the process's limit.
     pub fn file(&mut self) -> io::Result<File> {
-        self.files.next().map(File::from).ok_or_else(|| invalid("a descriptor is missing"))
+        self.files
+            .next()
+            .map(File::from)
+            .ok_or_else(|| invalid("the packet has fewer descriptors than its messages mention"))
     }
 }
 

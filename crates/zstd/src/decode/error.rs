@@ -74,10 +74,10 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
         match self.flaw {
-            Flaw::Magic if found == 1 => f.write_str("1 byte is left where a frame should begin"),
-            Flaw::Magic => write!(f, "{found} bytes are left where a frame should begin"),
-            Flaw::Truncated => f.write_str("a frame runs past the end"),
-            Flaw::Skippable => f.write_str("a frame is skippable"),
+            Flaw::Magic if found == 1 => f.write_str("the last byte is not the start of a frame"),
+            Flaw::Magic => write!(f, "the last {found} bytes do not begin with a frame"),
+            Flaw::Truncated => f.write_str("a frame runs past the end of the data"),
+            Flaw::Skippable => f.write_str("a frame is skippable, which is not accepted"),
             Flaw::Dictionary => write!(f, "a frame requires dictionary {found}"),
             Flaw::Reserved => f.write_str("a reserved bit or block type is used"),
             Flaw::Block => {

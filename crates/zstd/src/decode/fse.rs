@@ -20,7 +20,8 @@ pub(super) struct DecoderState {
     bits: u8,
 }
 
-const _: () = assert!(size_of::<DecoderState>() == 8, "a table takes eight bytes a state");
+const _: () =
+    assert!(size_of::<DecoderState>() == 8, "each state must take eight bytes of a table");
 
 /// A decoding table of at most `STATES` states.
 #[derive(Default)]

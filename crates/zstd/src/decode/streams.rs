@@ -16,7 +16,7 @@ const QUARTERED: usize = 6;
 
 const _: () = assert!(
     TOGETHER * usize_from_u32(LONGEST_CODE) <= usize_from_u32(AT_ONCE),
-    "one refill holds the bits of `TOGETHER` codes"
+    "one refill must hold the bits of `TOGETHER` codes"
 );
 
 /// An entry of the table: the symbol in the high byte, and the length of its code in bits in the low byte.

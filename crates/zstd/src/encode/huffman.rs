@@ -17,7 +17,7 @@ const TOGETHER: usize = 4;
 
 const _: () = assert!(
     usize_from_u32(LONGEST_CODE) * TOGETHER <= AT_ONCE,
-    "the bits of `TOGETHER` codes fit between two calls of `settle`"
+    "the bits of `TOGETHER` codes must fit between two calls of `settle`"
 );
 
 /// How often each value of a byte occurs.

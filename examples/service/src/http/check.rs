@@ -76,10 +76,14 @@ impl HttpFront {
                 reply::failed(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
             }
             Failure::Slow => {
-                let sentence = "the upload exceeded the time limit";
+                let sentence =
+                    "the upload took longer than the time limit, so the file was not checked";
                 reply::failed(StatusCode::REQUEST_TIMEOUT, sentence)
             }
-            Failure::Broken => reply::failed(StatusCode::BAD_REQUEST, "the upload is incomplete"),
+            Failure::Broken => reply::failed(
+                StatusCode::BAD_REQUEST,
+                "the body of the request is incomplete or invalid, so the file was not checked",
+            ),
             Failure::Form(why) => reply::failed(StatusCode::BAD_REQUEST, why),
             Failure::Disk(error) => {
                 let sentence = format!("the file cannot be stored: {error}");

@@ -41,7 +41,9 @@ impl HttpFront {
             // The check works if the empty file is rejected by a rule.
             Ok(Checked::Rejected { finding, .. }) if finding.row.is_some() => health("ok", None),
             Ok(Checked::Rejected { finding, .. }) => health("failing", Some(&finding.sentence)),
-            Ok(Checked::Valid { .. }) => health("failing", Some("an empty file is called valid")),
+            Ok(Checked::Valid { .. }) => {
+                health("failing", Some("a worker called an empty file valid"))
+            }
             Err(JobError::QueueFull | JobError::Waited(_)) => health("busy", None),
             Err(error) => health("failing", Some(&error.to_string())),
         }

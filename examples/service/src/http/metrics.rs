@@ -120,7 +120,7 @@ impl Metrics {
         metric(
             "zten_request_seconds",
             "histogram",
-            "Seconds of requests whose file was checked, with the upload.",
+            "Duration in seconds, including the upload, of requests whose file was checked.",
             &buckets,
         );
         text

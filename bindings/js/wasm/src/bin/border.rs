@@ -65,5 +65,5 @@ fn main() -> Result<()> {
 fn plain(mangled: &str) -> Result<&'static str> {
     let name = mangled.strip_prefix("__wbg_").and_then(|rest| Some(rest.rsplit_once('_')?.0));
     let known = IMPORTS.into_iter().find(|known| name == Some(known));
-    known.with_context(|| format!("the import {mangled} is none that a host provides"))
+    known.with_context(|| format!("the module imports {mangled}, which no host provides"))
 }

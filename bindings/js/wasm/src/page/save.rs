@@ -65,7 +65,7 @@ fn write(
     while let Some(chunk) = reader.next_chunk()? {
         failed |= data.write_all(chunk).is_err();
     }
-    Ok(if failed { Err("the file cannot be written".to_owned()) } else { Ok(note) })
+    Ok(if failed { Err("the .npy file cannot be written".to_owned()) } else { Ok(note) })
 }
 
 /// Returns the kind of numbers as which the elements of `component` are saved, and a note for the user if NumPy does not have

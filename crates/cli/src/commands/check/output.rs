@@ -130,7 +130,8 @@ impl Output {
     fn none_checked(&self) -> String {
         let skipped = &self.tally.skipped;
         if skipped.is_empty() {
-            return "no file was checked: the folders or the list have no files".to_owned();
+            return "no file was checked: the folders are empty, or the list names no file"
+                .to_owned();
         }
         let suffixes = match skipped.of(Reason::Suffix) {
             0 => String::new(),

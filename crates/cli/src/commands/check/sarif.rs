@@ -29,7 +29,7 @@ pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
     let unreadable = json!({
         "id": UNREADABLE,
         "shortDescription": { "text": "The file can be read and validated." },
-        "help": { "text": "The message gives the reason; the file was not checked." },
+        "help": { "text": "The file was not checked. The message says why." },
         "defaultConfiguration": { "level": Verdict::Error.level() },
     });
     let rules: Vec<Value> = rows().map(rule).chain([unreadable]).collect();

@@ -188,7 +188,9 @@ impl<'a> Cast<'a> {
 
 /// Returns the message for a `value` beyond the largest number of the type `to`.
 pub(crate) fn overflow(value: f64, to: impl fmt::Display) -> String {
-    format!("{value:?} exceeds the largest {to} (--saturate writes the largest instead)")
+    format!(
+        "{value:?} is outside the range of {to} (--saturate writes the nearest number in the range)"
+    )
 }
 
 #[cfg(test)]

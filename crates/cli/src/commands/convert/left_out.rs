@@ -98,7 +98,8 @@ impl LeftOut {
         }
         let types = tensor.components().map(|component| component.type_name());
         let name = escape::word(types.last().unwrap_or_default(), NAME);
-        let sentence = format!("only NumPy has the type {name}");
+        let sentence =
+            format!("its type {name} exists only in NumPy, and the output cannot hold it");
         Err(Box::new(Problem::unwritable(&args.input, Some(tensor.name()), &sentence)))
     }
 
@@ -130,7 +131,7 @@ fn why(target: WrittenFormat, tensor: &Tensor<'_>) -> Option<String> {
     let is_held = is_numpy && tensor.layout() == Layout::Dense;
     name.filter(|_| !is_held).map(|name| {
         let (name, suffix) = (escape::word(name, NAME), target.suffix());
-        format!("opaque: a .{suffix} file cannot hold {name}")
+        format!("opaque: a .{suffix} file cannot hold the type {name}")
     })
 }
 

@@ -70,7 +70,9 @@ impl Selection {
             };
             bytes = bytes.saturating_add(u64_from_usize(name.as_deref().map_or(0, str::len)));
             if bytes > most {
-                return Err(format!("the new names exceed the maximum of {most} bytes"));
+                return Err(format!(
+                    "the new names of --rename together exceed the maximum of {most} bytes"
+                ));
             }
             picks.try_reserve(1).map_err(|_| NO_MEMORY.to_owned())?;
             picks.push(Pick { ordinal: object.ordinal(), name });

@@ -130,7 +130,7 @@ fn lines(patch: &Patch<'_>) -> String {
         line(format_args!("renamed  {} -> {}", Name(old), Name(new)));
     }
     if patch.attributes().is_some() {
-        line(format_args!("the attributes of the file change"));
+        line(format_args!("the attributes of the file are replaced"));
     }
     text
 }

@@ -175,7 +175,7 @@ fn lines(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()>
         }
     }
     let denied = outcomes.iter().filter(|outcome| outcome.denied.is_some()).count();
-    writeln!(app.out, "\n{denied} of {} denied", outcomes.len())
+    writeln!(app.out, "\n{denied} of {} accesses denied", outcomes.len())
 }
 
 fn document(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()> {

@@ -126,7 +126,7 @@ impl Files {
 
     fn get(&self, number: u32) -> io::Result<&RemoteFile> {
         let file = usize::try_from(number).ok().and_then(|number| self.found.get(number));
-        file.ok_or_else(|| invalid("the number of a file that was not found"))
+        file.ok_or_else(|| invalid("the request has the number of a file that was not found"))
     }
 
     /// Returns file `number` for reading. Pauses the file that was read longest ago, so that blocks of only [`AHEAD`] files
@@ -151,7 +151,9 @@ impl Files {
     /// The process at the other end asks for more siblings than it may, so this process ends.
     fn find(&mut self, want: &Want) -> io::Result<Result<Option<FoundSibling>, RemoteError>> {
         if self.asked >= self.most {
-            return Err(invalid("a request for more files than the limit allows"));
+            return Err(invalid(
+                "the process at the other end requests more files than the limit allows",
+            ));
         }
         self.asked = self.asked.saturating_add(1);
         let found = match self.get(0)?.find(want) {

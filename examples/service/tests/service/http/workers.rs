@@ -43,8 +43,8 @@ fn a_worker_that_is_lost_is_lost_alone() {
         ("unknown rule", "unknown rule"),
         ("unknown format", "unknown format"),
         ("unknown format of a rejection", "unknown format"),
-        ("a false note", "a note has a rule that makes files invalid"),
-        ("a note as the reason", "the reason of a rejection is only a note"),
+        ("a false note", "the rule of a note is missing, or does not make notes"),
+        ("a note as the reason", "the rule of a rejection makes only notes"),
         ("an error", "out of \\u{1b}[2Jideas"),
     ] {
         let answer = post(served.address, behavior.as_bytes());

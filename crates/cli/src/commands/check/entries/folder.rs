@@ -149,7 +149,7 @@ mod system {
 
     /// Returns the error for an entry that another process has replaced since the folder was listed.
     fn changed() -> io::Error {
-        io::Error::other("was replaced while the folder was read")
+        io::Error::other("was replaced while zten read the folder")
     }
 }
 

@@ -75,7 +75,9 @@ impl List {
         self.taken = 0;
         let rest = self.buffer.len();
         if rest > LONGEST {
-            return Err(io::Error::other(format!("a name exceeds the maximum of {LONGEST} bytes")));
+            return Err(io::Error::other(format!(
+                "a name in the list of files exceeds the maximum of {LONGEST} bytes"
+            )));
         }
         self.buffer.resize(rest + LONGEST, 0);
         let read = loop {

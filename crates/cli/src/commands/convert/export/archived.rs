@@ -136,7 +136,7 @@ fn restored<'a>(
     let Some(restored) = Restored::find(objects).map_err(failed)? else { return Ok(None) };
     let name = |at| object(at).map_or("", |(_, name)| name);
     if let Some(name) = restored.repeated_name(name).map_err(failed)? {
-        let sentence = "another quantized tensor is restored to a tensor of this name";
+        let sentence = "two tensors would have this name after the quantized tensors are restored";
         return Err(Inexpressible::tensor(name, sentence).into());
     }
     Ok(Some(restored))
@@ -177,7 +177,7 @@ impl ArrayList for Archived<'_> {
             } else {
                 ""
             };
-            return Err(format!("its format is {format}, expected dense{advice}"));
+            return Err(format!("its layout is {format}, expected dense{advice}"));
         }
         if object.has_attributes() && !(self.args.drop_attributes && drops(&object)) {
             return Err(
