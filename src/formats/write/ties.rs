@@ -64,7 +64,7 @@ mod tests {
     use zten_corpus::other::torch::{call, dict, file, int, numbers, ordered, storage, tensor};
 
     use super::*;
-    use crate::Archive;
+    use crate::archive::Archive;
 
     /// The pickle of a tensor on the storage of two 16-bit integers. `shape` has strides of row-major order.
     fn of_shape(shape: &[u8], strides: &[u8]) -> Vec<u8> {

@@ -25,8 +25,9 @@ pub(super) fn all(cases: &mut Cases) {
         ("none", file("{}", &[])),
         ("metadata", file(&format!(r#"{{"__metadata__":{{"format":"pt"}},{A}}}"#), &[1, 2])),
         ("json-text", json(JSON_KEYS, r#"{\"x\":{\"a\":1,\"b\":2}}"#)),
-        // The metadata does not list this value as JSON text, so it may be any text, even one that repeats a key.
-        ("json-text-unlisted", json("", r#"{\"x\":{\"a\":1,\"a\":2}}"#)),
+        // The metadata does not list this value as JSON text, so it may be any text, even one that repeats a key. The numbers
+        // have as many digits as it takes to align the data of `b`.
+        ("json-text-unlisted", json("", r#"{\"x\":{\"a\":10,\"a\":200}}"#)),
         ("spaces", file(&format!("{both}    "), &DATA)),
         // The data of `b` begins at an odd offset.
         ("unaligned", file(&format!("{both} "), &DATA)),
