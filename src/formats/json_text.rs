@@ -63,7 +63,7 @@ pub(crate) fn check_listed(
     let Some(keys) = keys(list, metadata.len()) else { return Ok(()) };
     for (key, value) in metadata.texts() {
         let is_listed = keys.binary_search_by(|listed| listed.as_ref().cmp(key)).is_ok();
-        if is_listed && key != JSON_KEYS && serde_json::from_str::<IgnoredAny>(value).is_ok() {
+        if is_listed && key != JSON_KEYS && is_json(value)? {
             check_unique(value, |duplicate| twice(key, duplicate))?;
         }
     }
@@ -105,7 +105,7 @@ pub(crate) fn check_unique(
                     pairs.find(|(a, b)| compare(key_at(**a), key_at(**b)).is_eq())
                 {
                     let key = key_at(*key);
-                    return Err(match unquoted(&[QUOTE, key, QUOTE].concat()) {
+                    return Err(match unescaped(key) {
                         Some(plain) => twice(&plain),
                         None => twice(key),
                     });
@@ -123,8 +123,6 @@ pub(crate) fn check_unique(
 
 /// Begins the keys of a map in the list of [`check_unique`]. No key has these positions, because a key takes two bytes or more.
 const MAP: (u32, u32) = (0, 0);
-
-const QUOTE: &str = "\"";
 
 /// Compares two JSON strings, given without their quotes, by their code points after escapes are resolved.
 fn compare(one: &str, other: &str) -> Ordering {
@@ -199,7 +197,7 @@ const OUTSIDE: usize = 2;
 /// Parses `list` as a JSON array of texts, and returns the texts sorted. Returns `None` if `list` is another value, or has
 /// more than `entries` items: keys beyond the number of metadata entries have no use, and could exhaust memory.
 fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
-    serde_json::from_str::<IgnoredAny>(list).ok()?;
+    is_json(list).ok().filter(|is_json| *is_json)?;
     let mut tokens = Tokens(list);
     let Some(Token::Open(b'[')) = tokens.next() else { return None };
     let mut keys = Vec::new();
@@ -217,13 +215,117 @@ fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
     Some(keys)
 }
 
-/// Decodes `string`, a JSON string with its quotes. The text is borrowed if the string has no escapes. Returns `None` if an
-/// escape is invalid.
+/// Decodes `string`, a valid JSON string with its quotes. The text is borrowed if the string has no escapes. Returns `None` if an
+/// escape is half of a surrogate pair, or if memory is out.
 fn unquoted(string: &str) -> Option<Cow<'_, str>> {
-    match string.get(1..string.len().saturating_sub(1)) {
-        Some(text) if !text.contains('\\') => Some(Cow::Borrowed(text)),
-        _ => serde_json::from_str::<String>(string).ok().map(Cow::Owned),
+    unescaped(string.get(1..string.len().saturating_sub(1))?)
+}
+
+/// Resolves the escapes in `text`, the text between the quotes of a valid JSON string, as [`unquoted`] does.
+fn unescaped(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('\\') {
+        return Some(Cow::Borrowed(text));
     }
+    let mut plain = String::new();
+    // No character takes more bytes than its escape, so this is the only allocation.
+    plain.try_reserve(text.len()).ok()?;
+    for code in CodePoints(text) {
+        plain.push(char::from_u32(code)?);
+    }
+    Some(Cow::Owned(plain))
+}
+
+/// What may follow at a position in a JSON text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// A value.
+    Value,
+    /// The first item of an array, or the end of the array.
+    FirstItem,
+    /// The first key of a map, or the end of the map.
+    FirstKey,
+    /// A key of a map.
+    Key,
+    /// The colon after a key.
+    Colon,
+    /// A comma or the end of the innermost array or map; outside of all of them, the end of the text.
+    End,
+}
+
+/// Returns whether `text` is one valid JSON value. Nesting takes one byte of heap for each level and no stack.
+///
+/// `serde_json` checks only the strings, numbers and words. It would check nested values, too, but its list of open arrays and maps
+/// aborts the process if memory runs out.
+///
+/// # Errors
+/// Out of memory.
+fn is_json(text: &str) -> Result<bool, FormatError> {
+    // The opening brackets of all arrays and maps that are open.
+    let mut open = Vec::new();
+    let (mut expected, mut rest) = (Expected::Value, text);
+    loop {
+        rest = rest.trim_start_matches(SPACES);
+        let is_complete = open.is_empty() && expected == Expected::End;
+        if rest.is_empty() || is_complete {
+            return Ok(rest.is_empty() && is_complete);
+        }
+        let Some((token, after)) = split_token(rest) else { return Ok(false) };
+        rest = after;
+        let innermost = open.last().copied();
+        expected = match (expected, token) {
+            (Expected::Value | Expected::FirstItem, "[" | "{") => {
+                let is_map = token == "{";
+                open.try_reserve(1).map_err(|_| FormatError::memory())?;
+                open.push(if is_map { b'{' } else { b'[' });
+                if is_map { Expected::FirstKey } else { Expected::FirstItem }
+            }
+            (Expected::FirstItem | Expected::End, "]") if innermost == Some(b'[') => {
+                open.pop();
+                Expected::End
+            }
+            (Expected::FirstKey | Expected::End, "}") if innermost == Some(b'{') => {
+                open.pop();
+                Expected::End
+            }
+            (Expected::End, ",") if innermost == Some(b'{') => Expected::Key,
+            (Expected::End, ",") => Expected::Value,
+            (Expected::Colon, ":") => Expected::Value,
+            (Expected::FirstKey | Expected::Key, _)
+                if token.starts_with('"') && is_scalar(token) =>
+            {
+                Expected::Colon
+            }
+            (Expected::Value | Expected::FirstItem, _) if is_scalar(token) => Expected::End,
+            _ => return Ok(false),
+        };
+    }
+}
+
+/// Returns whether `token` is a valid JSON string or number, `true`, `false` or `null`.
+fn is_scalar(token: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(token).is_ok()
+}
+
+/// The characters that may stand between the tokens of a JSON text.
+const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// Splits the JSON text `text`, which begins with a token, after this token. A string keeps its quotes, and each bracket, comma and
+/// colon is a token of its own. The token of an invalid text may be invalid. Returns `None` if `text` is empty or a string has no end.
+fn split_token(text: &str) -> Option<(&str, &str)> {
+    let length = match *text.as_bytes().first()? {
+        b'"' => {
+            let mut escaped = false;
+            let end = text.bytes().skip(1).position(|byte| {
+                let ends = byte == b'"' && !escaped;
+                escaped = byte == b'\\' && !escaped;
+                ends
+            });
+            end?.checked_add(2)?
+        }
+        b'[' | b'{' | b']' | b'}' | b',' | b':' => 1,
+        _ => text.find([' ', '\t', '\n', '\r', ',', ']', '}']).unwrap_or(text.len()),
+    };
+    text.split_at_checked(length)
 }
 
 /// A token of a valid JSON text.
@@ -244,7 +346,7 @@ struct Tokens<'t>(&'t str);
 impl Tokens<'_> {
     /// Returns whether a colon follows the last token, which is then the key of a map.
     fn is_at_colon(&self) -> bool {
-        self.0.trim_start_matches([' ', '\t', '\n', '\r']).starts_with(':')
+        self.0.trim_start_matches(SPACES).starts_with(':')
     }
 }
 
@@ -253,21 +355,8 @@ impl<'t> Iterator for Tokens<'t> {
 
     fn next(&mut self) -> Option<Token<'t>> {
         let rest = self.0.trim_start_matches([' ', '\t', '\n', '\r', ',', ':']);
-        let first = *rest.as_bytes().first()?;
-        let length = match first {
-            b'"' => {
-                let mut escaped = false;
-                let end = rest.bytes().skip(1).position(|byte| {
-                    let ends = byte == b'"' && !escaped;
-                    escaped = byte == b'\\' && !escaped;
-                    ends
-                });
-                end?.checked_add(2)?
-            }
-            b'[' | b'{' | b']' | b'}' => 1,
-            _ => rest.find([' ', '\t', '\n', '\r', ',', ']', '}']).unwrap_or(rest.len()),
-        };
-        let (token, rest) = rest.split_at_checked(length)?;
+        let (token, rest) = split_token(rest)?;
+        let first = *token.as_bytes().first()?;
         self.0 = rest;
         Some(match first {
             b'[' | b'{' => Token::Open(first),
@@ -281,8 +370,7 @@ impl<'t> Iterator for Tokens<'t> {
 /// Converts the JSON `text` to CBOR and appends the result to `out`. Returns `None` if `text` is not JSON, has more than
 /// `depth` nesting levels, has a number that is not finite as a double or half of a surrogate pair, or if memory is out.
 fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
-    // `IgnoredAny` validates the text without recursion, so that deep nesting cannot overflow the stack.
-    serde_json::from_str::<IgnoredAny>(text).ok()?;
+    is_json(text).ok().filter(|is_json| *is_json)?;
     // A CBOR container begins with the number of its items. A first pass over the tokens counts the items of each container,
     // in the order in which the containers open.
     let (mut counts, mut open) = (Vec::<u32>::new(), Vec::<usize>::new());
@@ -295,10 +383,11 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
             *count = count.checked_add(1)?;
         }
         if matches!(token, Token::Open(_)) {
-            open.push(counts.len());
-            if open.len() > depth {
+            if open.len() >= depth {
                 return None;
             }
+            open.try_reserve(1).ok()?;
+            open.push(counts.len());
             counts.try_reserve(1).ok()?;
             counts.push(0);
         }
@@ -396,9 +485,46 @@ mod tests {
         }
     }
 
+    #[test]
+    fn values_are_json_exactly_if_serde_json_reads_them() {
+        let tokens = [
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            ":",
+            "\"a\"",
+            "1",
+            "true",
+            " ",
+            "-",
+            "\"\\u12\"",
+            "nul",
+            "1.5e3",
+        ];
+        let mut valid = 0;
+        for number in 0..tokens.len().pow(5) {
+            let mut rest = number;
+            let text: String = core::iter::repeat_with(|| {
+                let token = tokens[rest % tokens.len()];
+                rest /= tokens.len();
+                token
+            })
+            .take(5)
+            .collect();
+            let expected = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            assert_eq!(is_json(&text).unwrap(), expected, "{text}");
+            valid += usize::from(expected);
+        }
+        assert!(valid > 100, "{valid}");
+        let deep = ["[".repeat(100_000), "]".repeat(100_000)].concat();
+        assert!(is_json(&deep).unwrap() && !is_json(&deep[1..]).unwrap());
+    }
+
     /// Returns whether a map in `text` has a duplicate key.
     fn has_duplicate(text: &str) -> bool {
-        serde_json::from_str::<IgnoredAny>(text).unwrap();
+        assert!(is_json(text).unwrap(), "{text}");
         check_unique(text, FormatError::internal).is_err()
     }
 
