@@ -375,8 +375,8 @@ fn readable(
     if let Recognized::Read(format) = recognition.kind() {
         return Ok(format);
     }
-    // zten does not read bare pickles. Such a file is unsupported, unless it imports a global that no checkpoint needs: then it
-    // is invalid.
+    // zten does not read bare pickles. Such a file is unsupported if the pickle is valid and imports only globals that a
+    // checkpoint may need. Otherwise the file is invalid.
     if cfg!(feature = "torch") && recognition.is_bare_pickle() {
         torch::check_pickle(source, length, options.limit())?;
     }

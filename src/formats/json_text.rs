@@ -288,8 +288,7 @@ fn is_json(text: &str) -> Result<bool, FormatError> {
                 Expected::End
             }
             (Expected::End, ",") if innermost == Some(b'{') => Expected::Key,
-            (Expected::End, ",") => Expected::Value,
-            (Expected::Colon, ":") => Expected::Value,
+            (Expected::End, ",") | (Expected::Colon, ":") => Expected::Value,
             (Expected::FirstKey | Expected::Key, _)
                 if token.starts_with('"') && is_scalar(token) =>
             {

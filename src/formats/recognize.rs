@@ -81,7 +81,7 @@ pub enum OtherKind {
     Sentencepiece,
     /// A single tensor in Protocol Buffers, as ONNX and TensorFlow store test data.
     TensorProto,
-    /// A file that macOS or Windows adds to folders: a `.DS_Store`, an AppleDouble file (`._NAME`), or a `Thumbs.db`.
+    /// A file that macOS or Windows adds to folders: a `.DS_Store`, an `AppleDouble` file (`._NAME`), or a `Thumbs.db`.
     OsMetadata,
 }
 

@@ -220,7 +220,7 @@ catalog! {
     GgufUtf8 "gguf-utf8", Invalid, Spec("GGUF: File structure"), GGUF,
         "Keys, strings and names are UTF-8.", "a key, a string or a name is not UTF-8", WRITER;
     GgufName "gguf-name", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
-        "The name of a tensor has at most 255 bytes.", "the name of a tensor is too long", WRITER;
+        "The name of a tensor has at most 255 bytes.", "the name of a tensor is longer than 255 bytes", WRITER;
     GgufDuplicateKey "gguf-duplicate-key", Invalid, Implied("readers differ on which of two equal keys they use"), GGUF,
         "The keys of the metadata are unique.", "duplicate key", AMBIGUOUS;
     GgufDuplicateName "gguf-duplicate-name", Invalid, Implied("readers differ on which of two tensors with the same name they use"), GGUF,

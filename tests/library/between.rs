@@ -175,7 +175,7 @@ fn from_1_to_2_and_back() {
         "cbor-value",
         "cbor-depth",
         "limit-depth",
-        // Rules of generation 2 about objects, which a copy of the file would break.
+        // Rules of generation 2 about objects that the copy of at least one file would break.
         "components-empty",
         "shape-overflow",
         "dense-roles",

@@ -13,7 +13,7 @@ fn manifest_of(file: &[u8]) -> Range<usize> {
     usize::try_from(start).unwrap()..usize::try_from(end).unwrap()
 }
 
-/// Returns the file with `manifest` in place of its own. In generation 2, the new manifest must have the same length.
+/// Returns the file with `manifest` in place of its own manifest, and a footer that fits the new one. In generation 2, the new manifest must have the same length.
 fn with_manifest(file: &[u8], own: Range<usize>, manifest: &[u8]) -> Vec<u8> {
     let mut new = [&file[..own.start], manifest, &file[own.end..]].concat();
     let (number, from_end) = match file {

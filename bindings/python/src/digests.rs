@@ -88,7 +88,7 @@ impl Enforced {
         Ok(Self { list, verified: Mutex::default() })
     }
 
-    /// Checks that the file of `manifest` has each component that the list names. A component of the file that the list does not
+    /// Checks that the file of `manifest` has each component that the list of digests names. A component of the file that the list does not
     /// name is found by [`compare`](Self::compare) instead.
     pub(crate) fn compare_names(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
         let components = manifest.tensors().flat_map(|tensor| {

@@ -12,7 +12,7 @@ const ROW = 30
 const TALL = 50
 /** The number of rows that are created beyond the visible ones. */
 const MARGIN = 8
-/** If the file has at least this number of objects, groups are closed at first. */
+/** If the file has more objects than this, groups are closed at first, except a group that is alone in its list. */
 const MANY = 40
 
 type Key = 'file' | 'name' | 'type' | 'shape' | 'stored'

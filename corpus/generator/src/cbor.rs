@@ -234,7 +234,7 @@ impl Item {
         })
     }
 
-    /// Returns the pairs of the map at `path`.
+    /// Returns the pairs of the map at `path`. Panics if another item is there.
     pub fn pairs(&mut self, path: &str) -> &mut Vec<(Self, Self)> {
         match self.find(path).bare() {
             Self::Map(_, pairs) => pairs,

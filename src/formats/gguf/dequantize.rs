@@ -58,7 +58,7 @@ fn unpack<const W: usize, const N: usize, const M: usize>(packed: &[u8; N]) -> [
         assert!(
             N / W * W == N && N * 8 / (8 / (M / N)) == M,
             "the numbers must fill the packed bytes exactly"
-        )
+        );
     };
     let bits = const { 8 / (M / N) };
     let mask = const { u8::MAX >> (8 - 8 / (M / N)) };

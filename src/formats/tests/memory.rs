@@ -75,7 +75,7 @@ fn header_of(ordinals: impl Iterator<Item = usize>, shape: &str) -> String {
 
 #[test]
 fn heap_follows_headers_of_safetensors() {
-    // Counts just below and above those at which vectors double, because memory is largest there.
+    // Some of these counts are one above a count at which vectors double, where the memory for each entry is largest.
     for count in [1, 100, 1_025, 4_096, 4_097, 65_536, 65_537, 70_000, 131_073] {
         let found = validate_safetensors("tensors", &header_of(0..count, ""), count);
         assert_eq!(found.unwrap(), count);
@@ -145,7 +145,7 @@ fn validate_gguf(what: &str, pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) 
 #[test]
 fn heap_follows_headers_of_gguf() {
     const I64: u32 = 27;
-    // Counts just below and above those at which vectors and buffers double.
+    // Some of these counts are just above a count at which vectors and buffers double, where the memory for each entry is largest.
     for count in [1, 100, 1_000, 1_025, 1_400, 4_097, 65_536, 70_000, 131_073] {
         let whole = Some(count);
         let of = |info: &dyn Fn(u64) -> Vec<u8>| {

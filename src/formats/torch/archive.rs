@@ -146,7 +146,8 @@ impl<'d> Folder<'d> {
         are_absent
     }
 
-    /// Checks the notes of the archive, and returns whether the elements of its tensors are big-endian.
+    /// Checks the notes of the archive, small members such as `version` and `byteorder`, and returns whether the elements of
+    /// its tensors are big-endian.
     pub(super) fn check_notes(
         &self,
         window: &mut Window<'_>,

@@ -333,25 +333,19 @@ impl Pickle<'_> {
         };
         for (place, next) in places.iter().zip(places.iter().skip(1).map(Some).chain([None])) {
             let (at, is_text) = *place;
-            match is_text {
-                _ if next.is_some_and(|next| next.0 == at) => {
-                    let key = copied(Short(str::from_utf8(self.bytes(at)).unwrap_or("")))?;
-                    return Err(twice(at, &key));
-                }
-                true => {
-                    texts.try_reserve(1).map_err(|_| FormatError::memory())?;
-                    texts.push((self.text(at)?, at));
-                }
-                false => match self.int(at) {
-                    Some(number) => {
-                        numbers.try_reserve(1).map_err(|_| FormatError::memory())?;
-                        numbers.push((number, at));
-                    }
-                    None => {
-                        large.try_reserve(1).map_err(|_| FormatError::memory())?;
-                        large.push((self.large_integer(at)?, at));
-                    }
-                },
+            if next.is_some_and(|next| next.0 == at) {
+                let key = copied(Short(str::from_utf8(self.bytes(at)).unwrap_or("")))?;
+                return Err(twice(at, &key));
+            }
+            if is_text {
+                texts.try_reserve(1).map_err(|_| FormatError::memory())?;
+                texts.push((self.text(at)?, at));
+            } else if let Some(number) = self.int(at) {
+                numbers.try_reserve(1).map_err(|_| FormatError::memory())?;
+                numbers.push((number, at));
+            } else {
+                large.try_reserve(1).map_err(|_| FormatError::memory())?;
+                large.push((self.large_integer(at)?, at));
             }
         }
         sort_by(&mut texts, Ord::cmp);
@@ -679,8 +673,8 @@ impl Pickle<'_> {
                 self.items(node).try_for_each(|item| self.scalar(item, out, left))
             }
             Pickled::Set(node) => {
-                // Finding equal items compares whole texts. A set can refer to one long text many times, in a few bytes each, so
-                // each text is charged before.
+                // Equal items of the set are found by comparing whole texts. A set can refer to one long text many times, in a few
+                // bytes each, so the length of each text is charged first.
                 self.items(node).try_for_each(|item| match item {
                     Pickled::Text(at) | Pickled::Bytes(at) | Pickled::Latin1(at) => {
                         charge(left, self.bytes(at).len())

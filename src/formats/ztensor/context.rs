@@ -307,7 +307,8 @@ impl<'m, const STRICT: bool> FieldType<'m, STRICT> for DigestText {
 }
 
 impl DigestText {
-    /// Checks the syntax of the digest `text`, and returns its span. The digits of unknown algorithms are not checked.
+    /// Checks the syntax of the digest `text`, and returns its span. In generation 2, for which `STRICT` is true, the digits of an
+    /// unknown algorithm must be lower-case hexadecimal. Before generation 2, these digits are not checked.
     #[inline]
     pub(super) fn of<const STRICT: bool>(cx: &ParseContext<'_>, text: Text<'_>) -> Checked<Self> {
         let known =

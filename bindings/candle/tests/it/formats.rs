@@ -109,7 +109,8 @@ fn an_index_loads_the_files_that_it_names() {
     assert!(error.contains("index-file") && error.contains("missing.index.json"), "{error}");
 }
 
-/// Checks that each invalid file is rejected by the rule in its name, either on opening or on loading all tensors.
+/// Checks that invalid files are rejected by the rules in their names, either on opening or on loading all tensors, except for the
+/// rules that are named below.
 #[test]
 fn invalid_files_are_rejected() {
     let mut rejected = 0;

@@ -45,7 +45,8 @@ class Slice:
         return f"<Slice of {self._tensor.name!r} {self._tensor._kind} {list(self.shape)}>"
 
     def numpy(self, *, verify: bool = False) -> Array:
-        """Reads the part as an array. Only the bytes of the part are read, and the skipped elements of a slice with a step.
+        """Reads the part as an array. Of most tensors, only the bytes of the part are read, and the skipped elements of a slice with
+        a step. A tensor that is of ``f4_e2m1``, is not in row-major order, or is compared with a digest is read whole.
 
         A part has no digest. With ``verify=True`` the whole tensor is read and verified first.
 
@@ -448,8 +449,8 @@ class Tensor:
 
     def __getitem__(self, index: Index) -> Slice:
         """Returns a part of a dense or quantized tensor, which is not read yet. The index has integers, slices and an ellipsis,
-        as for an array. Its first item may be a list or mask of rows, ``tensor[[0, 5, 7]]``; of an uncompressed tensor only these
-        rows are read."""
+        as for an array. Its first item may be a list or mask of rows, ``tensor[[0, 5, 7]]``. Only these rows are read, unless the
+        tensor is compressed, is of ``f4_e2m1``, is not in row-major order, or is compared with a digest."""
         if not self._is_quantized:
             self._elements()
         return Slice(self, index)

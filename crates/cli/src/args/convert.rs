@@ -178,7 +178,7 @@ impl Float {
 pub(crate) enum Tied {
     /// Write each tensor
     Copy,
-    /// Write the first tensor, and for each other an attribute with the name of the first
+    /// Write only the first tensor, and for each other tensor an attribute with the name of the first
     KeepFirst,
 }
 

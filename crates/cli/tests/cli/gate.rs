@@ -45,6 +45,7 @@ fn documents(output: &Output, root: &Path) -> BTreeMap<String, Value> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table of files and their verdicts")]
 fn every_file_of_a_cloned_model_repository_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();

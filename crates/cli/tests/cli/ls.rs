@@ -75,7 +75,7 @@ fn unknown_types_are_marked() {
         text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(rows("unsupported-dtype--v01-unknown"), "w float8? [2, 2] 16 B");
-    // A dtype of 1.1 that is itself a logical type is kept.
+    // A dtype of 1.1 that is itself a logical type is shown in parentheses after the unknown `type`.
     for (dtype, shown) in [("complex64", "complex64"), ("f8_e4m3", "f8_e4m3fn")] {
         let file = format!("unsupported-type--v11-on-{dtype}");
         let row = format!("w complex28? ({shown}) [2, 2] 16 B");
@@ -539,7 +539,7 @@ model                                  290                        7,504,924,672 
 ";
     let shown = ls(&model_file(&folder), &["--tree"]);
     assert_eq!(shown, wanted);
-    // The tree has groups on two levels, with the sums of their contents.
+    // With `--depth=2`, the tree shows two levels. Groups on the second level are closed, but show the sums of their contents.
     let shown = ls(&model_file(&folder), &["--tree", "--depth=2"]);
     let shallow = wanted.lines().filter(|line| !line.starts_with("    "));
     let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

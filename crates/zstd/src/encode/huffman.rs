@@ -130,7 +130,8 @@ struct Code {
 /// The code of each byte that occurs.
 pub(super) struct Codes {
     by_byte: [Code; BYTES],
-    /// The weights that are stored: RFC 8878 §4.2.1. A larger weight means a shorter code, and 0 means no code.
+    /// The weight of each byte: RFC 8878 §4.2.1. A larger weight means a shorter code, and 0 means no code. The first `listed`
+    /// weights are stored.
     weights: [u8; BYTES],
     /// The number of stored weights. The weight of the last symbol follows from the others.
     listed: usize,

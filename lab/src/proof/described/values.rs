@@ -1,4 +1,4 @@
-//! Items of any kind: the bytes that open them, their depth, and the innermost bytes.
+//! Nested CBOR items, described by numbers: the bytes that open each level, the depth, and the innermost bytes.
 
 use zten_corpus::cbor::{Item, fields, head, map, text};
 use zten_corpus::file::File;

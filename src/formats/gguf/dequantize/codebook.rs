@@ -97,8 +97,8 @@ fn widen<'b>(low: &'b [u8], high: &'b [u8]) -> impl Iterator<Item = u16> + 'b {
     low.iter().zip(high).map(|(low, high)| u16::from_le_bytes([*low, *high]))
 }
 
-/// Returns `elements` with those elements negated whose bit in `signs` is set. Bit `i` of byte `j` belongs to element `8 * j
-/// + i`.
+/// Returns `elements` with those elements negated whose bit in `signs` is set. Bit `i` of byte `j` belongs to element
+/// `8 * j + i`.
 fn negate(mut elements: [i8; 256], signs: &[u8; 32]) -> [i8; 256] {
     const BITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
     for (elements, signs) in elements.as_chunks_mut::<8>().0.iter_mut().zip(signs) {

@@ -135,7 +135,7 @@ fn trits<const W: usize, const N: usize>(packed: &[u8; W]) -> [u8; N] {
         assert!(
             N / W * W == N && N / W <= 5,
             "all bytes must hold the same number of digits, at most five"
-        )
+        );
     };
     let mut out = [0; N];
     for (out, power) in out.as_chunks_mut::<W>().0.iter_mut().zip([1, 3, 9, 27, 81]) {

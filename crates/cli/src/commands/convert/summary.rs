@@ -33,8 +33,9 @@ pub(super) fn input(archive: &FileWithShards) -> u64 {
 }
 
 impl Summary {
-    /// Prints one line and the notes, unless the command line asks for quiet. Names the tensors that are left out on standard
-    /// error in any case, and sets the exit status.
+    /// Prints one line about the conversion, and its notes. If standard output has the data, only the notes are printed, on
+    /// standard error; with `--quiet`, neither is printed. In any case, standard error names the tensors that are left out, and the
+    /// exit status is set.
     pub(super) fn print(self, app: &mut App, args: &Convert, plan: &Plan) -> io::Result<()> {
         app.set_written();
         app.set_exit_status(self.left_out.status());

@@ -22,7 +22,7 @@ use crate::link::message::{FoundSibling, Reply, Request, WireWant};
 /// The largest number of ranges of a plan in one packet: each takes up to 20 bytes.
 const RANGES: usize = 3000;
 
-/// A remote file.
+/// A remote file, which another process fetches.
 #[derive(Debug)]
 pub(crate) struct Remote {
     process: Arc<Process>,
