@@ -6,7 +6,8 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use zten_zstd::decode::{Bounds, DecodeError, Decoder, Flaw, Frames, decode};
 use zten_zstd::encode::{Level, encode};
 
-/// The largest number of bytes that frames may decode to in this target.
+/// The largest window, and the largest number of bytes to which all frames of one input together may decode, in the fuzz target
+/// `zstd`.
 const MOST: u64 = 1 << 20;
 /// The bounds with which zten decodes frames in this target.
 const BOUNDS: Bounds = Bounds { window: MOST, decoded: MOST, declared: None };

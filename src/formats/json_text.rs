@@ -562,8 +562,8 @@ mod tests {
     fn deep_and_large_maps_are_checked_without_recursion_or_quadratic_time() {
         let deep = [r#"{"":"#.repeat(1 << 18), "0".into(), "}".repeat(1 << 18)].concat();
         assert!(!has_duplicate(&deep));
-        let mut wide: String = (0..1 << 18).map(|key| format!("\"{key}\":0,")).collect();
-        wide = format!("{{{wide}\"x\":[]");
+        let mut wide = (0..1 << 18).map(|key| format!("\"{key}\":0")).collect::<Vec<_>>().join(",");
+        wide = format!("{{{wide},\"x\":[]");
         assert!(!has_duplicate(&format!("{wide}}}")));
         assert!(has_duplicate(&format!("{wide},\"7\":1}}")));
     }

@@ -1,4 +1,5 @@
-//! Byte ranges of the texts of an index.
+//! Byte ranges by which the records of tensors refer to names and other texts, instead of copying them: in the manifest, or in the
+//! texts that the parser of another format has kept.
 
 use crate::num::usize_from_u32;
 

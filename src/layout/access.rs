@@ -448,7 +448,8 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
-    /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7.
+    /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7. In other formats, the rule of the format about elements that zten
+    /// does not read. Components of 1.1 and 1.2 can always be read.
     #[inline]
     pub fn readable(&self) -> Result<StorageType, Error> {
         match self.stored_and_known() {

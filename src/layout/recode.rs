@@ -8,7 +8,8 @@ use half::f16;
 use crate::error::{Error, OutOfMemory};
 use crate::num::u64_from_usize;
 
-/// The number of codes that are converted at a time, unless a row has more.
+/// The largest number of codes that are converted at a time. Only whole rows are converted, and rows that share words are converted
+/// together. If the smallest number of rows that can be converted has more codes than this, these rows are converted at once.
 const PIECE: u64 = 1 << 13;
 
 /// For each of eight successive codes, the offset in bits of the code in a word of AWQ, from the lowest bit of the word on.

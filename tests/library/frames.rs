@@ -133,8 +133,8 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
     let row = read(&made.file).unwrap();
     assert_eq!(row, made.content[310..320]);
     for (at, frame) in made.frames.iter().enumerate() {
-        // The changed byte of a frame is one before the row, one after it, or one of the checksum. The row is in frame
-        // 3.
+        // In each frame in turn, one byte is changed: a byte of its content before the place that the row has in frame 3, one after
+        // this place, or one of its checksum. The row is read from frame 3 alone, so only changes in frame 3 are errors.
         for place in [frame.start + 9, frame.start + 39, frame.end - 1] {
             let mut file = made.file.clone();
             file[usize::try_from(place).unwrap()] ^= 1;

@@ -127,7 +127,8 @@ pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<(), Error>
     all(archive.tensors().map(|tensor| view(&tensor)))
 }
 
-/// Reads every component, even if reading an earlier component has failed.
+/// Reads the components of `file` in order, and returns the first error. Goes on after an error, unless memory ran out: then the
+/// function returns this error at once.
 fn decode(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let parts = archive.tensors().flat_map(|object| object.components());

@@ -24,8 +24,8 @@ INDICES = (slice(0, 1), slice(None), slice(None, None, -2), ..., (..., slice(1, 
 
 
 def attempt(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Calls ``call`` with the arguments, and returns its result, or None if the call raises a ``zten.Error``. Any other exception
-    fails the test."""
+    """Calls ``call`` with the arguments, and returns its result, or None if the call raises a ``zten.Error`` that has a message and
+    a rule. A ``zten.Error`` that lacks either, and any other exception, fails the test."""
     try:
         return call(*arguments, **named)
     except zten.Error as error:

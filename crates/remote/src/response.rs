@@ -19,7 +19,8 @@ pub(crate) enum RequestedBytes {
 }
 
 impl RequestedBytes {
-    /// Returns the value of the header `Range` for these bytes.
+    /// Returns the value of the HTTP header `Range` that asks for these bytes, such as `bytes=0-99` or `bytes=-100`. Returns `None`
+    /// only for a range that ends at 0, which is empty.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let value = match self {
             Self::Last(bytes) => format!("bytes=-{bytes}"),

@@ -45,10 +45,12 @@ impl fmt::Debug for S3Access {
 impl S3Access {
     /// Reads the settings from the environment variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
     /// `AWS_REGION` or `AWS_DEFAULT_REGION`, and `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Reads settings that are missing there
-    /// from the profile `AWS_PROFILE` in the files `~/.aws/credentials` and `~/.aws/config`. An empty setting counts as missing.
+    /// from the profile that `AWS_PROFILE` names, or the profile `default`, in the files `~/.aws/credentials` and `~/.aws/config`, or in
+    /// the files that `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name. A file that does not exist has no settings, and an
+    /// empty setting counts as missing.
     ///
     /// # Errors
-    /// [`RemoteError::Setting`] if a setting is invalid, or a file cannot be read.
+    /// [`RemoteError::Setting`] if a setting is invalid, or a file exists and cannot be read.
     pub fn from_environment() -> Result<Self, RemoteError> {
         Self::from_variables(&|name| std::env::var(name).ok())
     }

@@ -108,13 +108,16 @@ impl Report {
     }
 }
 
-/// Confines this process for the rest of its life, within the limits of `budget`. Call this function when all files are open and
-/// none has been read, in a program that prints no backtraces (see [`without_backtraces`]). If standard input is a terminal,
-/// `/dev/null` replaces it.
+/// Confines this process for the rest of its life: it loses its capabilities (privileges), cannot open files or use TCP ports
+/// (Landlock), can make only the system calls of a table (seccomp), and has the limits of `budget`. If standard input is a terminal,
+/// `/dev/null` replaces it. On systems other than Linux no layer exists, and the report says so.
 ///
-/// `threads` starts the threads that the process will need, and returns when they run: threads cannot
-/// be started after confinement. Threads that run before this call keep their capabilities and their
-/// rights to files; seccomp and the limits hold for all threads.
+/// Call this function when all files are open and none has been read, in a program that prints no backtraces (see
+/// [`without_backtraces`]).
+///
+/// `threads` starts the threads that the process will need, and returns when they run: no thread can be started after confinement.
+/// All layers hold for the threads that it starts. For threads that run before this call, only seccomp and the limits hold: they
+/// keep their capabilities and their rights to files.
 ///
 /// If one layer cannot be enabled, the others are still enforced, and [`Report::complete`] returns an error.
 pub fn confine(budget: &Budget, threads: impl FnOnce()) -> Report {

@@ -46,7 +46,8 @@ pub struct Process {
     /// The number of bytes of address space that the worker used when it was confined. `None` before the greeting, and if the
     /// worker is not confined and so has no limits.
     memory: Option<u64>,
-    /// The time for which the broker has waited since the worker last sent or received a message or used processor time.
+    /// The time for which the broker has waited since it last sent the worker a message or received one from it. When this time
+    /// reaches the limit, it starts again from zero if the worker has used processor time meanwhile.
     silent: Duration,
     /// The processor time, in clock ticks, that the worker had used when the broker last measured it to find out whether it is
     /// idle.

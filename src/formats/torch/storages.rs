@@ -66,8 +66,9 @@ impl<'d> Storages<'d> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
 
-    /// Checks all storages, tensors and keys of dictionaries that the pickle makes, even if they are unreachable from the root
-    /// or lie within an unsupported value: PyTorch makes all of them.
+    /// Checks all storages, parts of storages, tensors and keys of dictionaries that the pickle makes, even if they are unreachable
+    /// from the root or lie within an unsupported value: PyTorch makes all of them. Also checks that the pickle refers to each storage
+    /// of the file. `is_big` says whether the elements of the file are big-endian.
     pub(super) fn check_made(
         &mut self,
         pickle: &Pickle<'_>,

@@ -280,7 +280,8 @@ fn rules_are_described_and_have_names_of_their_own() {
     }
 }
 
-/// An index in a hub's cache names links to blobs.
+/// Checks that an index in a hub's cache opens if the index and the files that it names are links to blobs of the same repository,
+/// and that `index-file` rejects a link to a file outside of the repository.
 #[cfg(unix)]
 #[test]
 fn an_index_is_opened_in_a_hubs_cache() {

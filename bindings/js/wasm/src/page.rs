@@ -1,5 +1,5 @@
-//! What the page for browsers shows of a file: descriptions, statistics, pictures, values and validations. Each export answers
-//! with a JSON document.
+//! What the page for browsers asks of the open file: descriptions, statistics, pictures, values, validations, and components saved
+//! as NumPy files. Each function in `exports` answers with a JSON document, except `select`, which has no answer.
 
 mod dequantize;
 pub mod describe;

@@ -144,7 +144,7 @@ fn names_that_collide_or_are_not_there_are_told() {
     // A file without tensors has nothing that could match.
     fs::copy(corpus_folder().join("accept/1.2.3/empty.zt"), path("empty.zt")).unwrap();
     convert(&path("empty.zt"), &path("out.zt"), &["--except=x", "--rename=s/x/y/"]);
-    // Two names may be exchanged.
+    // A tensor may get the name of another tensor if that tensor is renamed, too.
     convert(&path("1.zt"), &path("out.zt"), &["--rename=s/^half$/x/", "--rename=ids=half"]);
     assert_eq!(content(&path("out.zt"))[0].1, DType::I64);
     let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--rename=s/(/x/"]);

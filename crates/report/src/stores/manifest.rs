@@ -12,8 +12,8 @@ use super::{LENGTH, MANIFEST_FORM, MISSING, finding};
 use crate::digests::{Sha256, hex, parse_sha256};
 use crate::size::human;
 
-/// The largest length in bytes of a manifest that is read. The manifest of a model whose tensors are single blobs has about 200
-/// bytes for each tensor.
+/// The largest length in bytes of the manifest of an Ollama model, a JSON file that lists the blobs of the model. A longer manifest
+/// is reported and not read. The manifest of a model that has a blob for each tensor takes about 200 bytes for each tensor.
 pub const MANIFEST: u64 = 4 << 20;
 
 /// The largest number of missing blobs that a finding names.

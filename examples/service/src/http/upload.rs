@@ -67,8 +67,8 @@ fn boundary(request: &Request<Incoming>) -> Option<String> {
     multer::parse_boundary(kind).ok()
 }
 
-/// Returns whether the client announces more than `most` bytes. A smaller announced length is not trusted: the bytes are
-/// counted as they arrive.
+/// Returns whether the client announces a body that is too large: more than `most` bytes, or for a form more than `most` bytes and
+/// the [`FORM`] bytes that may surround its file. A smaller announced length is not trusted: the bytes are counted as they arrive.
 pub(super) fn is_too_large(request: &Request<Incoming>, most: u64) -> bool {
     let form = if boundary(request).is_some() { FORM } else { 0 };
     request.body().size_hint().lower() > most.saturating_add(form)

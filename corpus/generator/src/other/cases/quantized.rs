@@ -123,7 +123,8 @@ pub(super) fn all(cases: &mut Cases) {
         ("quant-parts-zeros", gptq(1, 3, one)),
         ("quant-parts-state", nf4(r#"{"blocksize": 2, "shape": [9]}"#, 1.0)),
         ("quant-parts-no-shape", nf4(r#"{"blocksize": 2}"#, 1.0)),
-        // A word of 32 bits cannot hold the 33 codes that this shape requires.
+        // `p_shape` claims rows of 33 codes, but each row has one word of 32 bits, which is too short even for codes of 1 bit. So
+        // zten does not take the tensors for a quantized tensor. The file is valid, with a note.
         ("quant-parts-packed", packed(33)),
         ("quant-parts-rows", int8(&[1.0; 3])),
     ] {
