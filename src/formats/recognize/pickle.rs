@@ -27,21 +27,24 @@ pub(crate) enum Evidence {
     Call,
     /// An instruction imports a module, in a file that is no text.
     Import,
-    /// The pickle ends with the opcode STOP and calls no function.
+    /// The pickle ends with the opcode STOP and calls no function. A text that calls only objects with odd names counts as such
+    /// a pickle.
     Stop,
-    /// The file ends before the end of the pickle, and no function is called up to there.
+    /// The file, which is no text, has the opcode PROTO and at least one more instruction, and ends before the end of the
+    /// pickle without a call.
     Cut,
     /// The stack of the pickle exceeds the limit of the scanner.
     Limit,
 }
 
-/// Scans `input` from its first byte. Returns `None` if Python's unpickler fails before it calls or returns anything.
+/// Scans `input` from its first byte. Returns `None` if Python's unpickler fails before it calls or returns anything, or if the
+/// input ends too early to tell: before the end of the pickle, in a text or without the opcode PROTO.
 ///
 /// `is_text` says that the first bytes of the file are text. Text may begin like a pickle by chance, so an import in a text is
 /// not enough evidence, and neither is a pickle that is cut.
 ///
 /// # Errors
-/// The input cannot be read.
+/// The input cannot be read, or memory is out.
 pub(crate) fn scan(
     input: &mut impl Input,
     is_text: bool,
@@ -417,7 +420,7 @@ impl<I: Input> Scanner<'_, I> {
         self.stack.push(object)
     }
 
-    /// Imports an object by its number of `N` bytes in the registry of `copyreg`.
+    /// Imports an object by its number of `N` bytes in the registry of `copyreg`. The unpickler fails on the number 0.
     fn extension<const N: usize>(&mut self) -> Step {
         if self.number::<N>()? == 0 {
             return Err(Halt::Malformed);
