@@ -27,9 +27,9 @@ const NAMED: usize = 8;
 /// memory.
 const MOST: usize = 1 << 16;
 
-/// Returns the path of the model in `folder`: the only index (`*.index.json`) of several files, or else the only model file. A
-/// split GGUF model counts as one file, which is its first, and a zTensor file with its shards (`model.zt`, `model-a.zt`) as
-/// the file without a suffix. Hidden files do not count.
+/// Returns the path of the model in `folder`: the only index (`*.index.json`) of several files, or else the only model file.
+/// The files of a split GGUF model count as one, the first of them, and `model.zt` with its shards, such as `model-a.zt`,
+/// counts as `model.zt`. Hidden files do not count.
 ///
 /// # Errors
 /// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a sentence if the folder has several models, of which up to

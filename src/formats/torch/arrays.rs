@@ -140,7 +140,8 @@ impl Machine<'_> {
     }
 
     /// Sets the shape, the dtype, the order (`True` for column-major) and the content of the NumPy array `node`. The content
-    /// must have the number of bytes or objects that the shape and the dtype need.
+    /// must have the number of bytes or objects that the shape and the dtype need, unless zten does not know the size of the
+    /// dtype.
     fn fill(
         &mut self,
         node: u32,
