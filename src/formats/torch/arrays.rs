@@ -383,7 +383,8 @@ impl<'p> Pickle<'p> {
         Ok(Some(length))
     }
 
-    /// Returns the value of the NumPy scalar `node`, or `None` if the scalar is neither a bool nor a number.
+    /// Returns the value of the NumPy scalar `node`, or `None` if the scalar is neither a bool nor a real number of at most 64
+    /// bits.
     pub(super) fn number(&self, node: u32) -> Option<ScalarValue> {
         let [Pickled::NumpyDtype(dtype), content] = self.first(node) else { return None };
         let Type::Known(Number { storage, logical: None, is_big }) = self.numpy_type(dtype) else {

@@ -353,7 +353,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Marks the dictionaries in `state`, the state of a parameter. They are checked after the last instruction and then dropped.
+    /// Marks the dictionaries in `state`, the state of a parameter: Python's `None`, a dictionary, or a tuple of two of these.
+    /// Another state is an error. The dictionaries are checked after the last instruction and then dropped.
     fn drop_attributes(&mut self, state: Pickled) -> Result<(), FormatError> {
         match state {
             Pickled::None => {}
@@ -505,7 +506,7 @@ impl Machine<'_> {
     }
 
     /// Copies the names and values of the dictionary `state` to the namespace `node`. The dictionary may grow later, and the
-    /// namespace does not.
+    /// namespace does not. A name that is not a text is an error.
     fn copy_attributes(&mut self, state: u32, node: u32) -> Result<(), FormatError> {
         let mut next = self.pickle.items(state).place();
         loop {
