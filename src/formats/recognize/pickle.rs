@@ -665,7 +665,8 @@ struct Line {
     at_dot: bool,
     /// The number of bytes that are missing from the last UTF-8 character.
     pending: u8,
-    /// Whether each byte may occur in an integer.
+    /// Whether each byte is a hexadecimal digit or one of `_`, `x`, `X`, `L` and carriage return, which may occur in an
+    /// integer. Signs and white space are not among them.
     is_digits: bool,
 }
 
@@ -754,8 +755,8 @@ impl Line {
         }
     }
 
-    /// Returns whether Python parses the line as an integer. Of a line longer than [`HEAD`] bytes, returns whether each byte
-    /// may occur in an integer.
+    /// Returns whether Python may parse the line as an integer. A line longer than [`HEAD`] bytes is taken for an integer if
+    /// [`is_digits`](Self::is_digits) is true, so one with a sign is not.
     fn is_integer(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);
@@ -768,7 +769,8 @@ impl Line {
         }
     }
 
-    /// Returns whether Python may parse the line as a floating-point number.
+    /// Returns whether Python may parse the line as a floating-point number. A line longer than [`HEAD`] bytes is taken for a
+    /// number if [`is_digits`](Self::is_digits) is true, so one with a point or sign is not.
     fn is_float(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);
@@ -787,7 +789,8 @@ impl Line {
             && b"'\"".contains(&last)
     }
 
-    /// Parses the line as the key of a memo.
+    /// Parses the line as the key of a memo. Returns `None` if the line is not a number without a minus sign, or is longer than
+    /// [`HEAD`] bytes.
     fn key(&self) -> Option<u64> {
         let number = self.number()?;
         let digits = number.strip_prefix(b"+").unwrap_or(number);
