@@ -532,7 +532,9 @@ fn vector() -> Vec<u8> {
     tensor(storage("ShortStorage", "0", 2), 0, &[2], &[1])
 }
 
-/// Checks that a bare pickle may have instructions of old protocols, which an archive may not.
+/// Checks that a bare pickle may have harmless instructions of protocols 0 and 1, which is then a pickle that zten does not
+/// read, and that wrong operands, instructions of later protocols, and instructions that duplicate, import by number or call in
+/// other ways are reported.
 #[test]
 fn old_instructions() {
     let rejected = |rest: &[u8]| rejection("x.pkl", &[b"(dp0\n0", rest].concat());

@@ -29,7 +29,7 @@ const SAFETENSORS: [(DType, &str); 20] = [
     (DType::U64, "U64"),
 ];
 
-/// An element type of safetensors. Types are ordered by their position in [`SAFETENSORS`], so of types of whole bytes a wider
+/// An element type of safetensors. The types have the order of the crate `safetensors`: of two types of whole bytes, the wider
 /// one is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dtype {

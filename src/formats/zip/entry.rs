@@ -121,8 +121,8 @@ pub(crate) struct LocatedMember {
 }
 
 impl<'d> ZipEntry<'d> {
-    /// Reads the entry of the directory at `cursor`, and checks its name, flags, attributes and sizes. `writer` decides which
-    /// constructs are allowed: folders and the padding of local headers differ between NumPy and PyTorch.
+    /// Reads the entry of the directory at `cursor`, and checks its name, flags, attributes, extra fields and sizes. `writer`
+    /// decides which extra fields are allowed, and whether a name that ends in a slash is that of a folder.
     pub(super) fn read(cursor: &mut Cursor<'d>, writer: Writer) -> Result<Self, FormatError> {
         let at = cursor.at();
         if cursor.u32()? != DIRECTORY {
