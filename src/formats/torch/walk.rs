@@ -580,7 +580,8 @@ fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The identity of a scalar or long integer: two values have the same identity if Python considers them equal.
+/// The identity of a scalar or long integer: two values have the same identity if Python considers them equal, except that
+/// bytes and equal bytes that a text spells in Latin-1 have different identities.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identity<'p> {
     None,
