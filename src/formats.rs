@@ -276,7 +276,7 @@ fn parse_recognized(
 struct File<'n> {
     /// The number of bytes of the file.
     length: u64,
-    /// The bytes from the start of the file that were read to detect its format: 8 bytes to 4 KiB.
+    /// The bytes from the start of the file that were read to detect its format: at most 4 KiB.
     start: Vec<u8>,
     name: FileName<'n>,
 }

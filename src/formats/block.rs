@@ -120,7 +120,8 @@ impl Block {
     }
 
     /// Returns the block type that the layout of `tensor` names, for tensors of GGUF files and of the zTensor files (1.2 and 2)
-    /// to which GGUF files are converted. Returns `None` if the length of the data does not fit the shape.
+    /// to which GGUF files are converted. Returns `None` if the layout names no block type, if the tensor does not consist of a
+    /// single component of bytes (`u8`), or if the length of the data does not fit the shape.
     pub fn of_layout(tensor: &Tensor<'_>) -> Option<&'static Self> {
         let name = tensor.layout_name().strip_prefix(LAYOUT)?;
         let block = Self::by_name(name.strip_suffix("/1").unwrap_or(name))?;

@@ -83,8 +83,8 @@ impl Detected {
 /// The number of bytes at the start of a file from which its format is detected.
 pub const START: usize = 512;
 
-/// Detects the format of a file from `start`, its first [`START`] bytes or the whole file. The `name` matters only for
-/// an index, and for a zip archive whose first member is no array.
+/// Detects the format of a file from `start`, its first [`START`] bytes or the whole file. The `name` matters only for an
+/// index, and for a zip archive whose first member is no array. Returns `None` if the bytes tell no format.
 pub fn by_start<'n>(start: &[u8], name: impl Into<FileName<'n>>) -> Option<Detected> {
     let name = name.into();
     let magic = MAGICS.iter().find(|(magic, _)| start.starts_with(magic));
@@ -150,7 +150,8 @@ pub(super) fn is_stream(start: &[u8]) -> bool {
     }
 }
 
-/// Detects the format of a zip archive by the name of its first member.
+/// Detects the format of a zip archive by the name of its first member, or by `file_name`, the name of the archive, if that
+/// member tells nothing.
 fn of_zip(start: &[u8], file_name: FileName<'_>) -> Detected {
     let length = start.get(26..28).and_then(|length| length.first_chunk::<2>());
     let length = usize::from(u16::from_le_bytes(length.copied().unwrap_or_default()));

@@ -140,7 +140,7 @@ impl FormatError {
     }
 
     /// Replaces the general advice of the rule by `advice`, which fits this cause better: one rule may be broken for several
-    /// causes.
+    /// causes. Without `std`, the general advice stays.
     pub(super) fn advising(mut self, advice: &'static str) -> Self {
         if let Self::Violation(violation) = &mut self {
             violation.advice = cfg!(feature = "std").then_some(advice);

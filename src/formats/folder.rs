@@ -27,12 +27,13 @@ const NAMED: usize = 8;
 /// memory.
 const MOST: usize = 1 << 16;
 
-/// Returns the path of the model in `folder`: the only index of several files, or else the only model file. A split GGUF model
-/// counts as one file, which is its first.
+/// Returns the path of the model in `folder`: the only index (`*.index.json`) of several files, or else the only model file.
+/// The files of a split GGUF model count as one, the first of them, and `model.zt` with its shards, such as `model-a.zt`,
+/// counts as `model.zt`. Hidden files do not count.
 ///
 /// # Errors
-/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a sentence if the folder has several models, which are listed,
-/// no model, or too many entries to search.
+/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a sentence if the folder has several models, of which up to
+/// eight are listed, no model, or too many entries to search.
 pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
     let (mut indexes, mut models) = (Vec::new(), Vec::new());
     for (number, entry) in fs::read_dir(folder)?.enumerate() {

@@ -87,10 +87,10 @@ pub(crate) fn open(
 /// more bytes have to be read.
 type Attempt<T> = Result<Option<T>, FormatError>;
 
-/// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the
-/// file. Without tensors, this is the end of the header. Only the header is read, so the offset may be beyond the end of the
-/// file, which has `length` bytes. Returns `None` if a tensor has a type that zten does not read, because the header does
-/// not tell the length of its data.
+/// Returns the offset at which the data of the last tensor ends in the GGUF file `source`, counted from the start of the file.
+/// Without tensors that have data, this is the end of the header. Only the header is read, so the offset may be beyond the end
+/// of the file, which has `length` bytes. Returns `None` if a tensor has a type that zten does not read, because the header
+/// does not tell the length of its data.
 pub(crate) fn data_end(
     source: &dyn ReadAt,
     length: u64,
@@ -123,8 +123,8 @@ struct File<'f> {
 
 impl File<'_> {
     /// Passes the first bytes of the file to `parse`, and returns its result. `start` holds bytes of the file that have been
-    /// read. If `parse` returns `None`, because the header is longer, twice as many bytes are read, and `parse` is called
-    /// again.
+    /// read. If `parse` returns `None`, because the header is longer, 32 KiB or twice as many bytes are read, whichever is
+    /// more, and `parse` is called again. A file in memory is passed as a whole.
     fn parse_header<T>(
         &self,
         mut start: Vec<u8>,
@@ -153,9 +153,8 @@ impl File<'_> {
     }
 }
 
-/// Parses the header of the GGUF file `source` of `length` bytes, checks the extents of tensor data, and builds the index of
-/// an archive. `start` holds the first bytes of the file.
-/// Returns `None` if the header extends beyond `start`.
+/// Parses the header of the GGUF file `source` of `length` bytes, checks the extents of tensor data, and builds the index of an
+/// archive. `start` holds the first bytes of the file. Returns `None` if the header extends beyond `start`.
 fn parse(
     source: &dyn ReadAt,
     length: u64,

@@ -103,7 +103,8 @@ impl Index {
     /// the index does not select. `parts` are these files in the order that [`Builder`] requires.
     ///
     /// # Errors
-    /// A file cannot be read, breaks a rule of its format, or contradicts the index.
+    /// A file cannot be read, breaks a rule of its format, or contradicts the index; the files do not agree on their metadata;
+    /// an exceeded limit.
     pub(crate) fn open(
         self,
         parts: &[PartFile<'_>],

@@ -180,8 +180,8 @@ fn code_unit(text: &str) -> Option<(u32, &str)> {
 }
 
 /// Appends the JSON `text`, the value of an attribute, to `out`. A value that CBOR attributes cannot hold is kept as JSON text:
-/// a value that nests too deeply, a number that is not finite as a double, a text with half of a surrogate pair. `depth` is as
-/// for [`decode`].
+/// a value that nests too deeply, a number that is not finite as a double, a text with half of a surrogate pair. So is a value
+/// that cannot be converted because memory is out. `depth` is as for [`decode`].
 pub(crate) fn put(text: &str, depth: u8, out: &mut Encoder) -> Result<(), FormatError> {
     let mut value = Encoder::default();
     let depth = usize::from(depth).saturating_sub(OUTSIDE);
@@ -194,8 +194,9 @@ pub(crate) fn put(text: &str, depth: u8, out: &mut Encoder) -> Result<(), Format
 /// The number of nesting levels of a manifest around the value of an attribute.
 const OUTSIDE: usize = 2;
 
-/// Parses `list` as a JSON array of texts, and returns the texts sorted. Returns `None` if `list` is another value, or has
-/// more than `entries` items: keys beyond the number of metadata entries have no use, and could exhaust memory.
+/// Parses `list` as a JSON array of texts, and returns the texts sorted. Returns `None` if `list` is another value, if a text
+/// has half of a surrogate pair, if memory is out, or if there are more than `entries` items: keys beyond the number of
+/// metadata entries have no use, and could exhaust memory.
 fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
     is_json(list).ok().filter(|is_json| *is_json)?;
     let mut tokens = Tokens(list);
@@ -409,9 +410,9 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
     Some(())
 }
 
-/// Appends the JSON number `text` to `out`: as an integer if it is written without a fraction or exponent and fits into 64
-/// bits, and as a float otherwise. Returns `None` if the number is not finite as a double, or if
-/// memory is out.
+/// Appends the JSON number `text` to `out`: as an integer if it is written without a fraction or exponent, is not `-0`, and
+/// fits into 64 bits (signed if negative), and as a float otherwise. Returns `None` if the number is not finite as a double, or
+/// if memory is out.
 fn number(text: &str, out: &mut Encoder) -> Option<()> {
     if let Ok(number) = text.parse::<u64>() {
         return out.uint(number).ok();

@@ -89,8 +89,12 @@ pub(super) struct Stored {
 }
 
 impl NpyHeader {
-    /// Parses the header of an array, whose first bytes are in `start`. `extend` appends bytes of the file or archive member
-    /// to `start` until it has the given length in bytes, or the file or member ends.
+    /// Parses the header of an array, whose first bytes are in `start`. `extend` appends bytes of the file or archive member to
+    /// `start` until it has the given length in bytes, or the file or member ends.
+    ///
+    /// # Errors
+    /// `npy-magic`, `npy-version`, `npy-header`, `npy-shape`; a limit on the length of the header or the number of dimensions;
+    /// the errors of `extend`.
     pub(super) fn read(
         start: &mut Vec<u8>,
         limits: &Limits,
@@ -194,9 +198,10 @@ impl NpyHeader {
         }
     }
 
-    /// Adds the array at `stored` to `builder` as a tensor called `name`. If the elements are records, also adds a tensor
-    /// for each of their [`fields`](Self::fields), if `room` has enough memory for these tensors. `source_offset` is the
-    /// offset of the array's description in the header of the file.
+    /// Adds the array at `stored` to `builder` as a tensor called `name`. If the elements are records of a known size, also
+    /// adds a tensor for each of their [`fields`](Self::fields) that zten reads, unless the array is a matrix in column-major
+    /// order or `room` has too little memory for these tensors. `source_offset` is the offset of the array's description in the
+    /// header of the file.
     pub(super) fn push(
         &self,
         builder: &mut Builder<'_>,
@@ -409,8 +414,12 @@ fn latin1(bytes: &[u8]) -> Result<String, FormatError> {
     Ok(text)
 }
 
-/// Reads the header of a .npy file of `length` bytes whose first bytes are `start`. The tensor of the file is called
-/// [`NAME`] if the file has no name, that is if `name` is empty. Otherwise the tensor is called `name` without its suffix.
+/// Reads the header of a .npy file of `length` bytes whose first bytes are `start`. The tensor of the file is called [`NAME`]
+/// if the file has no name, that is if `name` is empty. Otherwise the tensor is called `name` without its suffix.
+///
+/// # Errors
+/// The header is invalid; `npy-size` if other bytes follow the array or bytes of it are missing; `name` is not Unicode; an
+/// exceeded limit; the source cannot be read.
 pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,

@@ -24,8 +24,7 @@ pub fn profile(tensor: &Tensor<'_>) -> Result<Option<(String, Encoded)>, Error> 
 }
 
 /// Finds the first of `tensors` that consists of blocks for which generation 2 of zTensor defines no layout, and returns the
-/// reason why this tensor cannot be written: readers could not interpret its blocks. Returns `None` if all tensors can be
-/// written.
+/// reason why this tensor cannot be written: readers could not interpret its blocks. Returns `None` if there is no such tensor.
 pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -> Option<Finding> {
     tensors.find_map(|tensor| {
         let sentence = match Block::of(&tensor) {

@@ -59,7 +59,7 @@ pub enum Recognized {
     Unknown,
 }
 
-/// A kind of files without tensors.
+/// A kind of files that hold no tensors of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OtherKind {
@@ -244,7 +244,7 @@ impl Recognition {
         self.start
     }
 
-    /// Returns whether the file itself is a pickle, rather than an archive with a pickle in it.
+    /// Returns whether the file itself is a pickle, rather than an archive with a pickle in it. Pickles of joblib do not count.
     pub(super) fn is_bare_pickle(&self) -> bool {
         self.kind == Recognized::Named(Rule::FormatPickle) && self.member.is_none()
     }
@@ -280,7 +280,7 @@ impl Recognition {
     }
 
     /// Returns the format of a file called `name` with this content, as [`detect`](crate::formats::detect) does: `None` for
-    /// zTensor.
+    /// zTensor, and for a file of no recognized format that is named `.zt`.
     pub fn detected<'n>(&self, name: impl Into<FileName<'n>>) -> Option<Detected> {
         let name = name.into();
         match (self.kind, self.rule) {
@@ -301,17 +301,18 @@ fn of_other(description: &str) -> Error {
     FormatError::violation_at(Rule::FormatUnknown, sentence, 0).into()
 }
 
-/// Recognizes the kind of file that a source of `length` bytes holds. The `name` is consulted only if the bytes do not
-/// decide: to recognize an index, to tell the language of source code, and to tell whether an HTML page is expected.
-/// `name` may be a URL; its query is ignored.
+/// Recognizes the kind of file that a source of `length` bytes holds. The `name` is consulted only if the bytes do not decide:
+/// for example to recognize an index, to tell the language of source code, to tell whether an HTML page is expected, and to
+/// find that a text has the name of a tensor file. `name` may be a URL; its query is ignored.
 ///
-/// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
-/// a value, even if the unpickler then fails on the bytes that follow. From any other file, few bytes are read: 4 KiB at the
-/// start and some at the end. Members of zip and tar archives that hold no tensors are searched for pickles, in at most 256 MiB of
-/// decompressed bytes of a zip archive; other compressed files are not decompressed.
+/// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return a
+/// value, even if the unpickler then fails on the bytes that follow. A file is read for as long as it may be a pickle. From any
+/// other file, few bytes are read: 4 KiB at the start and some at the end. Members of zip and tar archives that hold no tensors
+/// are searched for pickles, in about 256 MiB of decompressed bytes of a zip archive; other compressed files are not
+/// decompressed.
 ///
 /// # Errors
-/// The source cannot be read.
+/// The source cannot be read, or memory is out.
 pub fn recognize<'n>(
     source: &dyn ReadAt,
     length: u64,
@@ -494,7 +495,7 @@ fn of_pickle(start: &[u8], evidence: Evidence) -> Result<Recognition, FormatErro
 const JOBLIB: &[u8] = b"joblib.numpy_pickle";
 
 /// Returns the recognition of an archive of a `kind` ("zip" or "tar") whose rule is `rule`. `member` is the name of the first
-/// member that is a pickle.
+/// member that is a pickle: with such a member, the archive is recognized as a pickle.
 fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognition, FormatError> {
     let Some(member) = member else { return Ok(Recognized::Named(rule).into()) };
     let sentence = copied(format_args!(
@@ -504,8 +505,9 @@ fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognit
     Ok(Recognition { sentence, member, ..Recognized::Named(Rule::FormatPickle).into() })
 }
 
-/// Returns the recognition of a text that begins with `start`. `page` is the rule for an HTML, XML or JSON response of a
-/// server, if the text looks like such a response.
+/// Returns the recognition of a text that begins with `start`: word vectors, source code, JSON or other text. `page` is the
+/// rule for an HTML, XML or JSON response of a server, if the text looks like such a response, and becomes the recognition
+/// unless such a text is expected in a file called `name`.
 fn of_text(start: &[u8], page: Option<Rule>, name: FileName<'_>) -> Recognition {
     if contents::is_word2vec(start) {
         return Recognized::Named(Rule::FormatWord2vec).into();
@@ -529,7 +531,8 @@ fn begins_with_memo(start: &[u8]) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
-/// Returns whether `rule` names a format that is recognized by a magic number.
+/// Returns whether `rule` names HDF5, GGML, Keras or TensorFlow Lite, which [`by_start`] recognizes by a magic number. Such a
+/// recognition is final.
 fn has_magic(rule: Rule) -> bool {
     matches!(rule, Rule::FormatHdf5 | Rule::FormatGgml | Rule::FormatKeras | Rule::FormatTflite)
 }

@@ -144,7 +144,8 @@ fn duplicate_names_in_two_files_are_reported_with_the_second_file() {
     assert_eq!((error.tensor(), error.file()), (Some("a"), Some(&*name(2))));
 }
 
-/// Checks that zTensor files open here, too, and that the rules of the library reject invalid ones.
+/// Checks that zTensor files open here, too, whatever their names are and with the shards in their folder, and that the rules
+/// of the library reject a file that was cut.
 #[cfg(feature = "ztensor")]
 #[test]
 fn archives_are_of_ztensor_too() {

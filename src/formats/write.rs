@@ -67,7 +67,7 @@ pub fn write<E>(
     Ok(draft.finish(source, out)?)
 }
 
-/// Checks that a file of `format` can hold `array`, a type and shape, under the name `name`.
+/// Checks that a file of `format` can hold `array`, a type and shape, under the name `name`. Nothing is checked for zTensor.
 ///
 /// # Errors
 /// The reason why the format cannot hold the array.
@@ -80,7 +80,7 @@ pub fn check_array(format: WrittenFormat, name: &str, array: &Array) -> Result<(
     }
 }
 
-/// Checks that a file of `format` can hold `attributes` as attributes of the file.
+/// Checks that a file of `format` can hold `attributes` as attributes of the file. Nothing is checked for zTensor.
 ///
 /// # Errors
 /// The reason why the format cannot hold one of the attributes.

@@ -80,7 +80,8 @@ impl Extents {
         Self { ranges: Vec::new(), covered: 0, end }
     }
 
-    /// Adds a member that takes the bytes from offset `start` to offset `end` of the file.
+    /// Adds a member that takes the bytes from offset `start` to offset `end` of the file. Fails if the members so far take
+    /// more bytes than lie before the directory.
     pub(super) fn add(&mut self, start: u64, end: u64) -> Result<(), FormatError> {
         self.ranges.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.ranges.push((start, end));

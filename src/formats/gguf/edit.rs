@@ -48,20 +48,22 @@ impl core::fmt::Debug for HeaderEdit<'_> {
 /// The header of an edited GGUF file.
 #[derive(Debug)]
 pub struct EditedHeader {
-    /// The header with its padding. The data of the old file follows.
+    /// The header, with its padding if the old file reaches the offset of its data. The bytes of the old file from the offset
+    /// `data` follow.
     pub bytes: Vec<u8>,
-    /// The offset in the old file at which its data begins.
+    /// The offset in the old file at which its data begins, or the length of the old file if it ends before that offset.
     pub data: u64,
 }
 
-/// Returns the header of the GGUF file `source` of `length` bytes with the changes of `edit`. A value that is changed gets the type of
-/// the old value. A new value gets the type that loaders look for most: `u32` or `i32` for integers that fit, `f32` for other numbers that
-/// fit.
+/// Returns the header of the GGUF file `source` of `length` bytes with the changes of `edit`. A value that is changed gets the
+/// type of the old value. A new value gets the type that loaders look for most: `u32`, or `i32` if it is negative, for
+/// integers, and `u64` or `i64` if they do not fit; `f32` for floats, rounded, and `f64` if they are too large or not finite.
+/// In a new array, integers are `i32` if they fit.
 ///
 /// # Errors
-/// The file is invalid, exceeds a limit of `options`, or cannot be read; or GGUF cannot hold a value, a value is not of the type of
-/// the old value, the alignment or a key of a split changes, the alignment exceeds 64 MiB in a file that is not
-/// shorter than the offset of its data, or the reader would reject the new header.
+/// The file is invalid, exceeds a limit of `options`, or cannot be read; or GGUF cannot hold a value, a value is not of the
+/// type of the old value, the alignment or a key of a split changes, the alignment exceeds 64 MiB in a file that is not shorter
+/// than the offset of its data, or the reader would reject the new header.
 pub fn edit_header(
     source: &dyn ReadAt,
     length: u64,
@@ -196,7 +198,8 @@ fn rewrite(
     Ok(EditedHeader { bytes: out.bytes, data })
 }
 
-/// Checks that an edit may change the metadata key `key`: the alignment and the keys of split models must not change.
+/// Checks that an edit may change, add or remove the metadata key `key`: the alignment and the keys of split models must stay
+/// as they are.
 fn check_key(key: &str) -> Result<(), Refusal> {
     if key == ALIGNMENT_KEY {
         return Err(refused(
@@ -237,13 +240,14 @@ impl<'e> Entries<'e> {
         Ok(Self { sorted })
     }
 
-    /// Removes the attribute `key` from the list, and returns its value; `None` if the list has no such attribute.
+    /// Removes the attribute `key` from the list, and returns its value; `None` if the list has no such attribute, or it has
+    /// been removed.
     fn take(&mut self, key: &str) -> Option<Item<'e>> {
         let found = self.sorted.binary_search_by_key(&key, |(own, ..)| own).ok()?;
         self.sorted.get_mut(found)?.2.take()
     }
 
-    /// Returns the attributes that have not been taken, sorted by key.
+    /// Returns the attributes that have not been taken, in the order in which the edit gives them.
     fn rest(mut self) -> impl Iterator<Item = (&'e str, Item<'e>)> {
         self.sorted.sort_unstable_by_key(|(_, at, _)| *at);
         self.sorted.into_iter().filter_map(|(key, _, item)| Some((key, item?)))
@@ -363,8 +367,9 @@ impl Output {
         Ok(())
     }
 
-    /// Appends `value` as the GGUF type with the number `kind`. Returns false, and appends nothing, if this type cannot hold
-    /// the value.
+    /// Appends `value` as the GGUF type with the number `kind`. Numbers are rounded to the nearest float if `kind` is a type of
+    /// floats. Returns false, and appends nothing, if this type cannot hold the value. An array cannot be held by any type
+    /// here, and `f32` holds finite numbers only.
     fn scalar(&mut self, value: &Value<'_>, kind: u32) -> Result<bool, OutOfMemory> {
         let integer = integer(value);
         /// Appends the integer `value` as the given integer type, if this type can hold it.
@@ -454,8 +459,9 @@ fn type_of(value: &Value<'_>) -> Result<u32, Unfit> {
     })
 }
 
-/// Returns the GGUF number of the element type in which `array`, the value of a new key, is written: one type that can hold
-/// all elements.
+/// Returns the GGUF number of the element type in which `array`, the value of a new key, is written: one type for all elements.
+/// Integers among floats are rounded to the nearest float. Fails for an empty array, an array in it, and elements without a
+/// common type, such as texts and numbers.
 fn element_type_of(array: Array<'_>) -> Result<u32, Unfit> {
     let mut kind = None;
     for element in array {

@@ -65,7 +65,8 @@ pub(super) struct GgufHeader<'h> {
 pub(super) struct Extent {
     /// The offset in bytes of the tensor's data, counted from [`GgufHeader::data`].
     pub(super) offset: u64,
-    /// The length in bytes. `None` for a tensor of a type that zten does not read: its data ends where the next tensor begins.
+    /// The length in bytes. `None` for a tensor of a type that zten does not read: its data ends where the next tensor begins,
+    /// or with the file.
     pub(super) bytes: Option<u64>,
     /// The offset of the tensor's description, counted from the start of the file.
     pub(super) description_offset: u32,

@@ -325,7 +325,8 @@ impl Facts<'_> {
         }
     }
 
-    /// Checks the value of `entry`, whose key is [`TOKENIZER`] followed by `name`.
+    /// Checks the value of `entry`, whose key is [`TOKENIZER`] followed by `name`: the type and length of an array of
+    /// [`ARRAYS`], or that the ids of special tokens are below the number of tokens. Values of other keys are not checked.
     fn check_tokenizer(&self, entry: &MetadataEntry<'_>, name: &str) -> Result<(), Stop> {
         if let Some((_, kinds, elements)) = ARRAYS.iter().find(|row| row.0 == name) {
             if entry.length.is_none() || !kinds.contains(&entry.kind) {
@@ -356,7 +357,9 @@ impl Facts<'_> {
         })
     }
 
-    /// Checks the value of `entry`, a count whose key is the name of the architecture followed by `end`.
+    /// Checks the value of `entry`, whose key is the name of the architecture followed by `end`. If `end` is one of [`COUNTS`],
+    /// the value must be an integer in its range, or an array of such integers where one is allowed, and the number of used
+    /// experts must not exceed the number of experts.
     fn check_count(&self, entry: &MetadataEntry<'_>, end: &str) -> Result<(), Stop> {
         let Some((_, least, most, is_for_each)) = COUNTS.iter().find(|row| row.0 == end) else {
             return Ok(());

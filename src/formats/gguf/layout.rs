@@ -38,8 +38,12 @@ impl UnreadLengths {
 }
 
 impl Layout<'_, '_> {
-    /// Checks that the data of all tensors, at `extents`, lies in the file without overlap and with zeros as padding. Returns
-    /// the lengths of the tensors of types that zten does not read.
+    /// Checks that the data of all tensors, at `extents`, lies in the file without overlap, that each tensor begins at the
+    /// first aligned offset after the tensor before it, with zeros as padding, and that nothing follows the last tensor and its
+    /// padding. Tensors without data may have any offset. Returns the lengths of the tensors of types that zten does not read.
+    ///
+    /// # Errors
+    /// `gguf-bounds`, `gguf-overlap`, `gguf-contiguous`, `gguf-padding`, `gguf-trailing`; the source fails; out of memory.
     pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<UnreadLengths, FormatError> {
         let name = |description_offset| self.header.name(description_offset);
         // A tensor without data occupies no bytes, so any offset is allowed.

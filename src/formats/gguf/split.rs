@@ -59,6 +59,7 @@ impl<'n> FirstName<'n> {
 }
 
 /// Splits the name of a file of a split model into the common stem, the number of the file from 1, and the number of files.
+/// Returns `None` if `name` has another form. The two numbers are not compared.
 fn parse(name: &str) -> Option<(&str, u32, u32)> {
     let rest = name.strip_suffix(SUFFIX)?;
     let (rest, count) = rest.rsplit_once("-of-")?;
@@ -82,11 +83,12 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Returns the split model whose first file is called `name` and has the given `metadata`. Returns `None` if the file is not
-    /// split, or is not the first file.
+    /// Returns the split model whose first file is called `name` and has the given `metadata`. Returns `None` if the file is
+    /// not split, is the only file of its model, or is not the first file.
     ///
     /// # Errors
-    /// `gguf-split` if the numbers in the metadata contradict each other or the name; more files than `limit-shards`.
+    /// `gguf-split` if the numbers in the metadata contradict each other or the name, are no unsigned integers, or are
+    /// incomplete; `limit-shards` if the model has more files besides the first than `limits` allows; out of memory.
     pub(crate) fn of(
         metadata: &Attributes<'_>,
         name: FileName<'_>,
@@ -127,7 +129,9 @@ impl Split {
     /// and `parts` are all other files in the order of their numbers.
     ///
     /// # Errors
-    /// A file cannot be read, breaks a rule of its format, or has a number in its metadata that contradicts its name.
+    /// A file cannot be read, breaks a rule of its format, or has numbers in its metadata that contradict its name or the first
+    /// file; `gguf-split` if the files do not have as many tensors as `split.tensors.count` says; `gguf-duplicate-name` if two
+    /// files have a tensor of the same name; an exceeded limit.
     pub(crate) fn open(
         &self,
         first: &Archive<impl ReadAt>,
@@ -183,8 +187,12 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Reads the values of the `split.` keys in `metadata`, the metadata of a file. Returns `None` if the file is not part of
-    /// a split model.
+    /// Reads the values of the `split.` keys in `metadata`, the metadata of a file. Returns `None` if the file is not part of a
+    /// split model, or was merged from the files of one.
+    ///
+    /// # Errors
+    /// `gguf-split` if a value is not an unsigned integer, if only one of `split.no` and `split.count` is set, or if the number
+    /// of the file is not below the number of files.
     fn read(metadata: &Attributes<'_>) -> Result<Option<Self>, FormatError> {
         // The method `get` of attributes is not used here, because its errors allocate memory.
         let read = |key| match metadata.item(key).map(|item| item.value()) {
@@ -241,8 +249,8 @@ impl Numbers {
     }
 }
 
-/// Returns the error for the metadata key `key`, whose value contradicts another file or the name of the file. `sentence`
-/// begins with a verb, and its subject is the key.
+/// Returns the error for the metadata key `key`, which is missing, has a value of another type, or has a value that contradicts
+/// another key, another file or the name of the file. `sentence` begins with a verb, and its subject is the key.
 fn split_error(key: &str, sentence: impl core::fmt::Display) -> FormatError {
     FormatError::violation(Rule::GgufSplit, sentence).with_subject(Subject::Key).about(key)
 }

@@ -42,8 +42,8 @@ const PLAIN: [(u32, StorageType); 8] = [
     (30, StorageType::Bf16),
 ];
 
-/// The ggml number and the description of each type with blocks. Missing numbers belong to types without blocks, and to types
-/// that ggml removed or never defined.
+/// The ggml number and the description of each type with blocks that zten reads. Missing numbers belong to types without
+/// blocks, to [`Q8_1`], and to types that ggml removed or never defined.
 pub(crate) static BLOCKS: [(u32, Block); 26] = [
     (2, Block::new::<Q4_0, _>("Q4_0")),
     (3, Block::new::<Q4_1, _>("Q4_1")),

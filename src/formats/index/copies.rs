@@ -27,10 +27,12 @@ pub(crate) struct Unselected {
     texts: Vec<u8>,
     /// The first finding of `index-unnamed`, about a tensor that the index does not name, and the number of such tensors.
     unnamed: Counted,
-    /// The first finding of `index-copy`, about a tensor with an equal copy in another file, and the number of such tensors.
+    /// The first finding of `index-copy`, about a tensor with a copy of the same dtype and shape in another file, and the
+    /// number of such tensors. Whether the bytes of the copies are equal is found by a check.
     copies: Counted,
-    /// The first finding of `index-overlay`, about a tensor that differs from a tensor of the same name in another file, and
-    /// the number of such tensors.
+    /// The first finding of `index-overlay`, about a tensor that differs in dtype, layout or shape from a tensor of the same
+    /// name in another file, or is stored in a form whose bytes zten does not compare with that tensor, and the number of such
+    /// tensors.
     overlays: Counted,
 }
 
@@ -38,7 +40,7 @@ pub(crate) struct Unselected {
 #[derive(Clone, Copy, Debug)]
 struct Other {
     name: Span,
-    /// The span of the text that [`description`] returns for the tensor: dtype, layout and shape.
+    /// The span of the text that [`description`] returns for the tensor.
     description: Span,
     place: CopyPlace,
     /// The number of bytes of the tensor that a check compares with its copy, as [`compared_length`] returns it.
@@ -104,9 +106,10 @@ impl Unselected {
         Ok(byte_length(tensor))
     }
 
-    /// Compares the dtypes and shapes of the tensors with those that the index selects, which are in `archive`, and with each
-    /// other, and adds the findings to `archive`. A check compares the bytes of equal tensors. `files` are the files of the index
-    /// in the order of their ordinals.
+    /// Compares the dtype and shape of each tensor with those of the tensor that the index selects for its name, which is in
+    /// `archive`, or, if the index does not have the name, with those of the first tensor of this name. Adds the findings to
+    /// `archive`, and the pairs whose dtypes and shapes are equal, whose bytes a check compares. `files` are the files of the
+    /// index in the order of their ordinals.
     pub(crate) fn resolve<S: ReadAt>(
         self,
         archive: &mut Archive<S>,
@@ -185,7 +188,8 @@ impl Unselected {
     }
 }
 
-/// Returns the place of the bytes of `tensor`: which of `files` holds the bytes, and the offset of the bytes in that file.
+/// Returns the place of the bytes of `tensor`: which of `files` holds the bytes of its first component, and the offset of the
+/// bytes in that file. `files` are sorted by the lengths of their names, and then by the names.
 fn place_of(tensor: &Tensor<'_>, files: &[PartFile<'_>]) -> Result<CopyPlace, FormatError> {
     let component = first_component(tensor)?;
     let place = component.shard().and_then(|name| {
@@ -209,7 +213,8 @@ fn compared_length(tensor: &Tensor<'_>) -> Option<u64> {
     data.map(|data| data.extent().length())
 }
 
-/// Returns the dtype, the layout and the shape of `tensor` as text. Two tensors are equal if these texts and their bytes are equal.
+/// Returns the dtype and the shape of `tensor` as text, or the layout and the shape if the tensor has no component `data`. Two
+/// tensors are equal if these texts and their bytes are equal.
 fn description(tensor: &Tensor<'_>) -> Result<String, FormatError> {
     let shape = tensor.shape();
     match tensor.component("data") {

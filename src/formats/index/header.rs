@@ -71,8 +71,8 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// Parses `text`, a JSON value, as a whole number. Floats such as 1.23e10 are accepted, because some writers store
-    /// numbers so.
+    /// Parses `text`, a JSON value, as a whole number. Floats such as 1.23e10 are accepted if they are whole and below 9e15,
+    /// because some writers store numbers so. Returns [`Count::Other`] for any other value.
     fn of(text: &str) -> Self {
         if let Ok(number) = text.parse() {
             return Self::Number(number);
@@ -88,6 +88,10 @@ impl Count {
 
 impl IndexHeader {
     /// Parses `bytes`, the JSON text of an index, and checks that the keys of each map in it are unique.
+    ///
+    /// # Errors
+    /// `index-json`, `index-duplicate-key`, `index-file-name`, the rule of a format that zten does not read (HDF5 or Flax), an
+    /// exceeded limit, or out of memory.
     pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
         let (rejection, unknown_keys) = (None, Map::default());
         let mut reading = Reading { limits, header: Self::default(), rejection, unknown_keys };
@@ -181,7 +185,8 @@ impl Weights {
         FieldReader(self.records.get(start..).unwrap_or_default())
     }
 
-    /// Adds an entry to the map: the tensor `name` is in file number `number`.
+    /// Adds an entry to the map: the tensor `name` is in file number `number`. Fails with `limit-header` if the records would
+    /// take more than [`MOST`] bytes.
     fn push(&mut self, name: &str, number: usize) -> Result<(), FormatError> {
         let start = self.records.len();
         let most = name.len().saturating_add(2 * NUMBER);
@@ -202,7 +207,8 @@ impl Weights {
         Ok(())
     }
 
-    /// Adds the file `file`, which no earlier entry names, to the list of files, and returns its number, counted from 0.
+    /// Adds the file `file`, which no earlier entry names, to the list of files, and returns its number, counted from 0. Fails
+    /// with `limit-shards` if the index names more files than `limits` allows.
     fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, FormatError> {
         let number = self.files.len();
         if u64_from_usize(number) >= limits.shards().into() {

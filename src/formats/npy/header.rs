@@ -41,8 +41,12 @@ pub(super) enum Descr<'h> {
 /// The result of a parser: the text that follows the parsed part of a header, and the parsed item.
 pub(super) type Parse<'h, T> = IResult<&'h str, T>;
 
-/// Parses `text`, the dictionary in the header of a .npy file with optional white space around it. `has_long` allows the
-/// suffix `L` after a number: Python 2 wrote it in headers before version 3.0.
+/// Parses `text`, the dictionary in the header of a .npy file with optional white space around it. `has_long` allows the suffix
+/// `L` after a number: Python 2 wrote it in headers before version 3.0.
+///
+/// # Errors
+/// `npy-header` if the text is no such dictionary, or has an unknown, duplicate or missing key; the limit on the number of
+/// dimensions; out of memory.
 pub(super) fn parse<'h>(
     text: &'h str,
     has_long: bool,
@@ -94,8 +98,9 @@ struct Entries<'h> {
     shape: Option<Vec<u64>>,
     has_long: bool,
     limits: &'h Limits,
-    /// The error for a dictionary that is valid Python but cannot be accepted, such as one with an unknown key; `None` if
-    /// parsing failed because of the syntax, or did not fail.
+    /// The error for a dictionary that cannot be accepted although its syntax is right so far, such as one with an unknown key
+    /// or too many dimensions, or the error for lack of memory; `None` if parsing failed because of the syntax, or did not
+    /// fail.
     fault: Option<FormatError>,
 }
 

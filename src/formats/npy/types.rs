@@ -117,8 +117,8 @@ fn number(digits: &str) -> Option<u64> {
     }
 }
 
-/// Returns whether `rest` is what follows the letter of a date or duration: 8, and the unit in brackets, which may have a
-/// factor, as in `8[25us]`.
+/// Returns whether `rest` is what follows the letter of a date or duration: 8, and usually the unit in brackets, which may have
+/// a factor, as in `8[25us]`.
 fn is_unit(rest: &str) -> bool {
     let Some(unit) = rest.strip_prefix('8') else { return false };
     let Some(unit) = unit.strip_prefix('[').and_then(|unit| unit.strip_suffix(']')) else {

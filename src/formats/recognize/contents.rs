@@ -129,7 +129,8 @@ fn bytes_u32(start: &[u8], offset: usize) -> Option<u64> {
     Some(u32::from_le_bytes(*bytes).into())
 }
 
-/// Returns whether a file with a DOS header is a Windows program: the field at offset 0x3c points to a PE header.
+/// Returns whether a file with a DOS header is a Windows program: the field at offset 0x3c points to a PE header, which begins
+/// within `start`.
 fn is_program(start: &[u8]) -> bool {
     let offset = bytes_u32(start, 0x3c).and_then(|offset| usize::try_from(offset).ok());
     let header = offset.and_then(|offset| start.get(offset..));
@@ -148,8 +149,8 @@ fn is_bytecode(start: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a file begins with a zlib header (RFC 1950): a window of 32 KiB, and two bytes that are a multiple of 31.
-/// joblib compresses pickles with zlib.
+/// Returns whether a file begins with a zlib header (RFC 1950), as its first three bytes tell: a window of 32 KiB, two bytes
+/// that are a multiple of 31, and a first deflate block of a valid type. joblib compresses pickles with zlib.
 fn is_zlib(start: &[u8]) -> bool {
     let [0x78, flags @ (0x01 | 0x5e | 0x9c | 0xda), first, ..] = start else { return false };
     // The first deflate block must have a valid type. In most texts that begin with "x", the second byte is no such flag,
@@ -157,8 +158,9 @@ fn is_zlib(start: &[u8]) -> bool {
     (u16::from_be_bytes([0x78, *flags])).is_multiple_of(31) && first & 0x06 != 0x06
 }
 
-/// Recognizes a message in Protocol Buffers by its first fields, since the encoding has no magic number. The suffix of `name`
-/// decides between a Core ML model and a TensorFlow `SavedModel`, which may begin alike.
+/// Recognizes a Core ML model, a tokenizer of sentencepiece or a single tensor, which are messages in Protocol Buffers, by its
+/// first fields, since the encoding has no magic number. Returns `None` for other files. The suffix of `name` decides between a
+/// Core ML model and a TensorFlow `SavedModel`, which may begin alike.
 pub(super) fn of_protobuf(start: &[u8], name: FileName<'_>) -> Option<Content> {
     if is_core_ml(start, name) {
         return Some(Content::Named(Rule::FormatCoreMl));
@@ -176,8 +178,8 @@ enum Field<'m> {
     Fixed,
 }
 
-/// Parses the first field of `message`, whose end may be missing. Returns the field's number, its value and the bytes that
-/// follow.
+/// Parses the first field of `message`, a text of which the end may be missing. Returns the field's number, its value and the
+/// bytes that follow. Returns `None` if the field is of another form, or a number in it is cut.
 fn field(message: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
     let (tag, rest) = varint(message)?;
     let (field, rest) = match tag & 7 {
@@ -195,7 +197,8 @@ fn field(message: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
     Some((tag >> 3, field, rest))
 }
 
-/// Parses the variable-length integer of Protocol Buffers at the start of `bytes`. Returns the integer and the bytes that follow.
+/// Parses the variable-length integer of Protocol Buffers at the start of `bytes`. Returns the integer and the bytes that
+/// follow, or `None` if the integer does not end within ten bytes.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0;
     for (place, byte) in bytes.iter().enumerate().take(10) {
@@ -214,8 +217,9 @@ fn is_printable(text: &[u8]) -> bool {
 }
 
 /// Returns whether a file is a Core ML model, which begins with the version of its specification and a description whose first
-/// field is an input with a name, or a weight file of a Core ML program. A `SavedModel` of TensorFlow may begin like a model,
-/// so the suffix `.pb` is excluded.
+/// field is an input with a name, or a weight file of a Core ML program. Of a file with the suffix `.mlmodel`, only the version
+/// is checked, and that a field follows. A `SavedModel` of TensorFlow may begin like a model, so a file with the suffix `.pb`
+/// is not taken for a model.
 fn is_core_ml(start: &[u8], file_name: FileName<'_>) -> bool {
     // A weight file of a program begins with the number of blobs and version 2; the first blob has a magic number at offset 64.
     if start.get(4..8) == Some(&[2, 0, 0, 0]) && start.get(64..68) == Some(b"\xef\xbe\xad\xde") {
@@ -241,8 +245,8 @@ fn is_sentencepiece(start: &[u8]) -> bool {
         && (rest.first() == Some(&0x0a) || rest.is_empty())
 }
 
-/// Returns whether a file is a single tensor of ONNX (dimensions, then a type, then a name or data) or of TensorFlow (a type,
-/// then a shape, then data).
+/// Returns whether a file is a single tensor of ONNX (up to 16 dimensions, then a type, then a name or data) or of TensorFlow
+/// (a type, then a shape, then data).
 fn is_tensor_proto(start: &[u8]) -> bool {
     if let Some((1, Field::Number(1..=30), rest)) = field(start)
         && let Some((2, Field::Bytes(shape), rest)) = field(rest)
@@ -264,7 +268,8 @@ fn is_tensor_proto(start: &[u8]) -> bool {
 }
 
 /// Returns whether a file is a checkpoint of Flax: nested `MessagePack` maps with text keys, where the first innermost value is
-/// an extension of type 1 to 3 (array, complex number or scalar), as far as `start` shows.
+/// an extension of type 1 to 3 (array, complex number or scalar) or an array in chunks. If `start` ends before this value, two
+/// nested maps suffice.
 pub(super) fn is_flax(start: &[u8]) -> bool {
     let mut rest = start;
     let mut depth: u32 = 0;
@@ -345,7 +350,7 @@ pub(super) fn is_word2vec(start: &[u8]) -> bool {
     count == size || is_cut && count < size
 }
 
-/// Returns the last suffix of `name`, without the dot and in lower case.
+/// Returns the last suffix of `name`, without the dot and in lower case; `None` if there is none.
 pub(super) fn suffix(name: FileName<'_>) -> Option<String> {
     name.suffix().map(str::to_ascii_lowercase)
 }

@@ -78,7 +78,8 @@ impl<'s> Stored<'s> {
         Self { source, next: start, end, buffer: Vec::new(), used: 0, wanted: FIRST, left, taken }
     }
 
-    /// Ends the input after `most` bytes have been read. Skipped bytes do not count.
+    /// Ends the input after `most` bytes have been read from the source. Bytes that are skipped without being read do not
+    /// count.
     pub(crate) fn limit(&mut self, most: u64) {
         self.left = most;
     }

@@ -23,18 +23,20 @@ const NAME: usize = 200;
 /// The result of searching a zip archive for a member that is a pickle.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::formats) enum PickleSearch {
-    /// No member is a pickle.
+    /// No pickle was found. Members that are encrypted, are compressed with another method than deflate, or come after a
+    /// damaged entry of the directory are not searched.
     NotFound,
-    /// The member with this name is a pickle, and no member before it is one.
+    /// The member with this name is a pickle, and none of the members searched before it is one.
     Found(String),
     /// The search ended within the member with this name, because a limit on the bytes to read or decompress was reached.
     /// This member and the members after it may be pickles.
     Stopped(String),
 }
 
-/// Searches a zip archive of `length` bytes for the first member that is a pickle. At most [`DECOMPRESSED`] bytes are decompressed.
+/// Searches a zip archive of `length` bytes for the first member, in the order of the central directory, that is a pickle. The
+/// search ends when [`DECOMPRESSED`] bytes have been decompressed.
 ///
-/// Members are found by the central directory. If the directory is damaged, no pickle is found.
+/// If the directory is not found, or an entry is damaged, the search ends there, and members after that entry are not searched.
 pub(in crate::formats) fn zip(
     source: &dyn ReadAt,
     length: u64,
@@ -103,8 +105,9 @@ pub(in crate::formats) fn search_zip(
     }
 }
 
-/// Finds the central directory of a zip archive of `length` bytes, and returns the offsets in the file at which the
-/// directory begins and ends. Returns `None` if the archive has no end record, or if the record gives impossible offsets.
+/// Finds the central directory of a zip archive of `length` bytes, and returns the offsets in the file at which the directory
+/// begins and ends. Returns `None` if the archive has no end record, if the record refers to a zip64 end record that is
+/// missing, or if the record gives impossible offsets.
 fn directory(source: &dyn ReadAt, length: u64) -> Result<Option<(u64, u64)>, FormatError> {
     let first = length.saturating_sub(TAIL);
     let mut tail = Vec::new();
@@ -128,8 +131,9 @@ fn directory(source: &dyn ReadAt, length: u64) -> Result<Option<(u64, u64)>, For
     Ok((start <= end).then_some((start, end)))
 }
 
-/// Reads the extra fields of a member, which take `length` bytes, and replaces each of `sizes` that has the largest 32-bit value by
-/// the 64-bit value in the zip64 extra field. `sizes` are the size, the packed size and the offset of the member.
+/// Reads the extra fields of a member, which take `length` bytes, and replaces each of `sizes` that has the largest 32-bit
+/// value by the 64-bit value in the zip64 extra field, if that field has enough values. `sizes` are the size, the packed size
+/// and the offset of the member.
 fn wide(entries: &mut Stored<'_>, length: u64, sizes: &mut [u64; 3]) -> Result<(), FormatError> {
     let mut left = length;
     while left >= 4 {
@@ -150,8 +154,9 @@ fn wide(entries: &mut Stored<'_>, length: u64, sizes: &mut [u64; 3]) -> Result<(
     entries.skip(left).map(drop)
 }
 
-/// Returns the name of the first member of a tar archive of `length` bytes that is a pickle. Members after a damaged header are not
-/// searched.
+/// Returns the name of the first regular file in a tar archive of `length` bytes that is a pickle: the first 100 bytes of its
+/// name, which are those in the header's field for the name. Returns `None` if there is no such file. Members after a damaged
+/// header are not searched.
 pub(super) fn tar(source: &dyn ReadAt, length: u64) -> Result<Option<String>, FormatError> {
     let mut at: u64 = 0;
     loop {
@@ -171,8 +176,9 @@ pub(super) fn tar(source: &dyn ReadAt, length: u64) -> Result<Option<String>, Fo
     }
 }
 
-/// Returns the size in bytes of the member that `header`, a header of 512 bytes in a tar archive, describes. Returns `None`
-/// if the name is empty or the checksum is wrong, as in the zeros after the last member.
+/// Returns the size in bytes of the member that `header`, the first 512 bytes of which are a header in a tar archive,
+/// describes. Returns `None` if the name is empty or the checksum is wrong, as in the zeros after the last member, if the size
+/// is not a number, or if `header` is shorter than 512 bytes.
 pub(super) fn tar_size(header: &[u8]) -> Option<u64> {
     let header = header.first_chunk::<512>()?;
     let (before, rest) = header.split_at_checked(148)?;
@@ -191,7 +197,8 @@ pub(super) fn tar_size(header: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses `field` as an octal number with spaces or zero bytes around it, as headers of tar archives have.
+/// Parses `field` as an octal number with spaces or zero bytes around it, as headers of tar archives have. Returns `None` for
+/// another text, or a number that exceeds 64 bits.
 fn octal(field: &[u8]) -> Option<u64> {
     let text = str::from_utf8(field).ok()?;
     let digits = text.trim_matches([' ', '\0']);

@@ -122,8 +122,10 @@ impl Recognition {
         Some(Finding { format: self.format(), ..Finding::from_error(&error) })
     }
 
-    /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty name claims
-    /// no format. A file of a format that zten reads is also rejected if it is a pickle at the same time.
+    /// Checks the content of the file against `name`, its present or original name (rule `format-name`). Only names with the
+    /// suffixes of zTensor, safetensors, GGUF, NumPy, PyTorch and pickles claim a format. A file that is empty, not recognized,
+    /// compressed or a failed download contradicts no name, because opening it reports an error under any name. A file of a
+    /// format that zten reads is also rejected if it is a pickle at the same time.
     ///
     /// A loader that chooses the format by the name would see another file than zten, which goes by the content.
     ///

@@ -27,21 +27,24 @@ pub(crate) enum Evidence {
     Call,
     /// An instruction imports a module, in a file that is no text.
     Import,
-    /// The pickle ends with the opcode STOP and calls no function.
+    /// The pickle ends with the opcode STOP and calls no function. A text that calls only objects with odd names counts as such
+    /// a pickle.
     Stop,
-    /// The file ends before the end of the pickle, and no function is called up to there.
+    /// The file, which is no text, has the opcode PROTO and at least one more instruction, and ends before the end of the
+    /// pickle without a call.
     Cut,
     /// The stack of the pickle exceeds the limit of the scanner.
     Limit,
 }
 
-/// Scans `input` from its first byte. Returns `None` if Python's unpickler fails before it calls or returns anything.
+/// Scans `input` from its first byte. Returns `None` if Python's unpickler fails before it calls or returns anything, or if the
+/// input ends too early to tell: before the end of the pickle, in a text or without the opcode PROTO.
 ///
 /// `is_text` says that the first bytes of the file are text. Text may begin like a pickle by chance, so an import in a text is
 /// not enough evidence, and neither is a pickle that is cut.
 ///
 /// # Errors
-/// The input cannot be read.
+/// The input cannot be read, or memory is out.
 pub(crate) fn scan(
     input: &mut impl Input,
     is_text: bool,
@@ -417,7 +420,7 @@ impl<I: Input> Scanner<'_, I> {
         self.stack.push(object)
     }
 
-    /// Imports an object by its number of `N` bytes in the registry of `copyreg`.
+    /// Imports an object by its number of `N` bytes in the registry of `copyreg`. The unpickler fails on the number 0.
     fn extension<const N: usize>(&mut self) -> Step {
         if self.number::<N>()? == 0 {
             return Err(Halt::Malformed);
@@ -662,7 +665,8 @@ struct Line {
     at_dot: bool,
     /// The number of bytes that are missing from the last UTF-8 character.
     pending: u8,
-    /// Whether each byte may occur in an integer.
+    /// Whether each byte is a hexadecimal digit or one of `_`, `x`, `X`, `L` and carriage return, which may occur in an
+    /// integer. Signs and white space are not among them.
     is_digits: bool,
 }
 
@@ -751,8 +755,8 @@ impl Line {
         }
     }
 
-    /// Returns whether Python parses the line as an integer. Of a line longer than [`HEAD`] bytes, returns whether each byte
-    /// may occur in an integer.
+    /// Returns whether Python may parse the line as an integer. A line longer than [`HEAD`] bytes is taken for an integer if
+    /// [`is_digits`](Self::is_digits) is true, so one with a sign is not.
     fn is_integer(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);
@@ -765,7 +769,8 @@ impl Line {
         }
     }
 
-    /// Returns whether Python may parse the line as a floating-point number.
+    /// Returns whether Python may parse the line as a floating-point number. A line longer than [`HEAD`] bytes is taken for a
+    /// number if [`is_digits`](Self::is_digits) is true, so one with a point or sign is not.
     fn is_float(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);
@@ -784,7 +789,8 @@ impl Line {
             && b"'\"".contains(&last)
     }
 
-    /// Parses the line as the key of a memo.
+    /// Parses the line as the key of a memo. Returns `None` if the line is not a number without a minus sign, or is longer than
+    /// [`HEAD`] bytes.
     fn key(&self) -> Option<u64> {
         let number = self.number()?;
         let digits = number.strip_prefix(b"+").unwrap_or(number);

@@ -10,8 +10,10 @@ use crate::formats::rules::Rule;
 use super::contents::suffix;
 use super::{Executable, OtherKind};
 
-/// Returns whether a file that begins with `start` is text without control characters: UTF-8, UTF-16 with a byte order mark, or
-/// mostly ASCII with letters of an 8-bit encoding. `is_whole` says that `start` is the whole file.
+/// Returns whether a file that begins with `start` is text: UTF-8, UTF-16 with a byte order mark, or bytes of which fewer than
+/// one in eight are not ASCII, such as letters of an 8-bit encoding. Control characters other than white space and escape are
+/// not allowed in text. An empty file is not text. `is_whole` says that `start` is the whole file; otherwise the last character
+/// may be cut.
 pub(super) fn is_text(start: &[u8], is_whole: bool) -> bool {
     if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
         return is_utf16(start);
@@ -32,7 +34,8 @@ pub(super) fn is_text(start: &[u8], is_whole: bool) -> bool {
     }
 }
 
-/// Returns whether `start`, which begins with a byte order mark of UTF-16, has no control characters other than white space.
+/// Returns whether `start`, which begins with a byte order mark of UTF-16, has no control characters below U+0020 other than
+/// white space, and neither U+FFFE nor U+FFFF. A last single byte is ignored.
 fn is_utf16(start: &[u8]) -> bool {
     let is_little = start.starts_with(b"\xff\xfe");
     let (pairs, _) = start.as_chunks::<2>();
@@ -64,8 +67,9 @@ pub(super) fn lfs_sentence(start: &[u8]) -> Result<String, FormatError> {
     }
 }
 
-/// Recognizes an HTML page, an XML message or a JSON error of a server that was stored in place of a file. Returns the rule
-/// that names the kind of response.
+/// Recognizes an HTML page, an XML message or a JSON error, as servers send them in place of a file, by its first bytes.
+/// Returns the rule that names the kind of response, or `None` for any other content. A JSON object is recognized if its first
+/// key is one of those that errors begin with, such as `error` or `message`.
 pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     let begins = |prefix: &str| {
@@ -102,8 +106,9 @@ pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     keys.iter().any(|known| key.eq_ignore_ascii_case(known)).then_some(Rule::FormatJsonError)
 }
 
-/// Returns whether a file called `name` may hold the kind of page or message that `rule` names. A page or message in a
-/// file with a name that does not announce it, such as HTML in `model.safetensors`, comes from a failed download.
+/// Returns whether a file called `name` may hold the kind of page or message that `rule` names. A page or message in a file
+/// with a name that does not announce it, such as HTML in `model.safetensors`, comes from a failed download. A name without a
+/// suffix announces nothing.
 pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
     let Some(suffix) = suffix(name) else { return false };
     if MODELS.contains(&&*suffix) {
@@ -174,8 +179,8 @@ const SOURCE: &[&str] = &[
     "f90", "asm", "s", "glsl", "wgsl", "metal", "cl", "py", "pyw",
 ];
 
-/// Returns the kind of the text that begins with `start`, in a file called `name`. Python source code is returned as an
-/// error, so that callers treat the file as a program.
+/// Returns the kind of the text that begins with `start`, in a file called `name`. A file whose suffix is `py` or `pyw` is
+/// returned as the error [`Executable::Python`], so that callers treat the file as a program.
 pub(super) fn kind(start: &[u8], name: FileName<'_>) -> Result<OtherKind, Executable> {
     let suffix = suffix(name);
     let suffix = suffix.as_deref().unwrap_or_default();

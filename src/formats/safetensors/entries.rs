@@ -140,8 +140,8 @@ impl<'h> Entries<'h> {
     }
 
     /// Parses the next tensor if it has the form that most writers use: no white space, no escapes, and the fields in the order
-    /// dtype, shape, `data_offsets`. Returns `None` for any other form, valid or not, which [`any_tensor`](Self::any_tensor)
-    /// parses.
+    /// dtype, shape, `data_offsets`. Returns `None` for the first entry of the header, for the metadata, and for any other
+    /// form, valid or not, which [`any_tensor`](Self::any_tensor) parses.
     #[inline]
     fn usual_tensor(&mut self) -> Option<Tensor<'h>> {
         let content = json::starts(self.rest, b",\"").filter(|_| !self.is_first)?;

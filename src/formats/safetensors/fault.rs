@@ -45,7 +45,7 @@ pub(super) enum Why {
     Keys,
     /// The header has the key `__metadata__` twice.
     DuplicateMetadata,
-    /// There is not enough memory to decode a string or store a dimension.
+    /// There is not enough memory to decode a string, or to store a dimension or the metadata.
     Memory,
 }
 

@@ -51,8 +51,9 @@ impl ReadAt for Noted<'_> {
     }
 }
 
-/// Opens a file from memory and from a source, checks that both give the same archive, and reads all of it: the metadata as
-/// CBOR, and the tensors.
+/// Opens a file from memory and from a source, checks that both give the same archive or, unless the format is not recognized,
+/// the same error, and reads all of the archive: the metadata as CBOR, and the tensors. If a tensor is unread, returns the
+/// error of verifying the file.
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Error> {
     let options = OpenOptions::default();
     let length = u64::try_from(bytes.len()).unwrap();
@@ -120,7 +121,8 @@ pub(super) fn facts(
     (tensor.name().to_owned(), (tensor.shape().to_vec(), kind, data.extent().range()))
 }
 
-/// Reads a tensor from both archives, checks that the bytes are equal, and returns the tensor with its bytes.
+/// Reads a tensor from both archives, checks that the bytes are equal and that their number fits the shape, and returns the
+/// tensor with its bytes. Bools that are neither 0 nor 1 are returned as they are stored.
 fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, Error> {
     let (name, (shape, kind, range)) = facts(read);
     let component = read.component("data").unwrap();

@@ -1,6 +1,6 @@
-//! Damages small files in every small way: cuts them at each length, changes or removes each byte, and inserts a byte at
-//! each position. Reading the result must return an error or other data, in memory that depends on the number of bytes
-//! only.
+//! Damages small files in many small ways: cuts them at each length, flips each bit, sets or changes each byte by one, removes
+//! each byte, and inserts a byte at each position. Reading the result must return an error about the file, or content that the
+//! test of the format accepts, in less than [`MEMORY`] bytes of heap.
 
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ pub(super) type Content = (Vec<u8>, Vec<super::Read>);
 type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, Error>;
 
 /// Reads `bytes`, which may be damaged, with `reader`. Returns the content, or `None` if the file is rejected. Checks the
-/// memory that reading takes, and that the error is about the file.
+/// memory that reading takes, that the error is about the file, and that its message has no control characters.
 fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
     let mut result = Err(FormatError::violation(
         super::super::rules::Rule::NpyHeader,
@@ -42,13 +42,14 @@ fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
     }
 }
 
-/// Reads every damaged form of the file `bytes`, and calls `validate` with the damaged bytes, what was read of them, and
-/// the content of the undamaged file.
+/// Reads damaged forms of the file `bytes`, and calls `validate` with the damaged bytes, what was read of them, and the content
+/// of the undamaged file, unless the damaged file is rejected or was only cut.
 fn batter(bytes: &[u8], validate: impl Fn(&[u8], &Content, &Content)) {
     batter_for(bytes, &|bytes| read("name.npy", bytes), validate);
 }
 
-/// Damages a file as [`batter`] does, and reads it with `reader`.
+/// Damages a file as [`batter`] does, and reads it with `reader`. Checks that each start of the file is rejected or has the
+/// content of the whole file; `validate` gets only the other damaged forms.
 pub(super) fn batter_for(
     bytes: &[u8],
     reader: Reader<'_>,

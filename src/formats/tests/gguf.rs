@@ -371,8 +371,8 @@ fn findings(bytes: &[u8]) -> Vec<(&'static str, String, u64)> {
     found.map(|found| (found.error().rule().unwrap(), brief(found.error()), found.more())).collect()
 }
 
-/// Opens a file with the metadata `pairs`, and returns the sentence and the offset of the only finding. The offset is counted
-/// from the end of the last key.
+/// Opens a file with the metadata `pairs`, of which the last has the key `key`, checks that a check of the file reports the
+/// same error, and returns the sentence and the offset of the only finding. The offset is counted from the end of the last key.
 fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
     let bytes = file(pairs, &[], &[]);
     let archive = OpenOptions::default().from_bytes(&*bytes).unwrap();
@@ -458,7 +458,8 @@ fn names_have_a_length() {
     assert!(rejection("x", &bytes).contains(" has a name of 256 bytes, expected at most 255"));
 }
 
-/// Checks that tensors that the default build of ggml refuses are valid, and that the file has one note about them.
+/// Checks that tensors that the default build of ggml refuses are valid, and that the file has one note about them, which names
+/// the first and counts the others.
 #[test]
 fn the_first_tensor_that_ggml_refuses_is_noted() {
     let long = "n".repeat(65);
@@ -484,7 +485,8 @@ fn the_first_tensor_that_ggml_refuses_is_noted() {
     assert!(text.ends_with(" that the specification allows at byte 0x18"), "{text} {wanted}");
 }
 
-/// Checks that one file may break several rules about metadata values, and still opens.
+/// Checks that one file may break several rules about metadata values, and still opens. An architecture or tokens of another
+/// type are reported, and are not used to check other values.
 #[test]
 fn all_rules_of_meaning_are_found() {
     let tokens = array(8, 1, &text("<0x-1>"));
@@ -639,7 +641,8 @@ fn big_endian_files_may_be_split() {
     }
 }
 
-/// Opens a file with `limits`, and returns the number of its tensors, or the id of the rule that it breaks.
+/// Opens a file with `limits` from memory and from a source, checks that both have the same result, and returns the number of
+/// its tensors, or the id of the rule that it breaks.
 fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<usize, &'static str> {
     let limits =
         limits.iter().fold(OpenOptions::default().limit().to_owned(), |limits, (name, most)| {
@@ -682,7 +685,8 @@ fn limits_hold() {
     assert_eq!(error.rule().unwrap(), Rule::LimitHeader.row().id());
 }
 
-/// Checks that a GGUF header, which does not tell its own length, is found by doubling the number of bytes that are read.
+/// Checks that a GGUF header, which does not tell its own length, is found by doubling the number of bytes that are read, and
+/// that of the data only the padding is read.
 #[test]
 fn a_source_is_read_as_far_as_the_header_goes() {
     let ranges = |header: usize, elements: u64| {

@@ -83,8 +83,8 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     })
 }
 
-/// Opens and checks an index. Returns the messages of all findings from opening, and the message of the error that decides the
-/// verdict.
+/// Opens and checks an index. Returns the messages of all findings from opening, except those on the alignment of tensors, and
+/// the message of the error that makes the file invalid; `None` if it is valid.
 fn found(index: &str, files: Files<'_>) -> (Vec<String>, Option<String>) {
     let read = open_with(index.as_bytes(), files, &Limits::default(), |archive| {
         archive.verify().unwrap();

@@ -249,7 +249,7 @@ fn entries_of_safetensors_are_parsed_without_allocating() {
     assert!(many <= few + 4 * 11, "{few} and {many} allocations");
 }
 
-/// Checks the heap for pickles that repeat one instruction, and for tensors as PyTorch saves them.
+/// Checks the heap for pickles that repeat a few instructions, for long names, and for tensors as PyTorch saves them.
 #[test]
 fn heap_follows_pickles() {
     const EACH: u64 = 192;

@@ -127,7 +127,8 @@ fn other_members_are_notes() {
     );
 }
 
-/// Checks that an array of text, records or objects does not keep the other arrays from being read.
+/// Checks that an array of text, records or objects does not keep the other arrays from being read, and that a damaged byte of
+/// any array is found when the array, or a field of its records, is read.
 #[test]
 fn what_is_not_interpreted_hides_nothing() {
     let fields =
@@ -191,7 +192,8 @@ fn what_is_not_interpreted_hides_nothing() {
     }
 }
 
-/// Checks that headers of long dtypes that are deflated to a few bytes take no more memory than other headers.
+/// Checks that headers of long dtypes that are deflated to a few bytes take no more memory than other headers, because the
+/// fields of their records do not become tensors. In an archive with few records they do.
 #[test]
 fn long_dtypes_take_little_memory() {
     let fields = |count: usize, name: &str| {
@@ -411,7 +413,8 @@ fn members_lie_one_after_the_other() {
     );
 }
 
-/// Checks that members are read about once, however often the directory repeats them.
+/// Checks that an archive whose directory repeats its members is rejected after few reads, however often the directory repeats
+/// them.
 #[test]
 fn members_that_overlap_are_not_read_on_and_on() {
     let valid = archive(&[("a.npy", array(&[1; 5000])), ("b.npy", array(&[2; 5000]))], false);

@@ -128,7 +128,8 @@ fn every_pickle_is_found_with_any_tail() {
 }
 
 /// Checks that a name of a function is read up to the end of the file if it has no newline: the unpickler that is written in
-/// Python, which joblib and `torch.load` use, drops the last byte of the line and continues.
+/// Python, which joblib and `torch.load` use, drops the last byte of the line and continues. A file in which such a name is
+/// empty is text.
 #[test]
 fn a_call_in_the_last_line_needs_no_newline() {
     for pickle in
@@ -142,8 +143,8 @@ fn a_call_in_the_last_line_needs_no_newline() {
     }
 }
 
-/// Checks that a search that ends at its limit on decompressed bytes names the member where it ended, since a later member may be a
-/// pickle.
+/// Checks that a search that ends at its limit on decompressed bytes names the member where it ended, since a later member may
+/// be a pickle, and that with a higher limit this pickle is found.
 #[test]
 fn a_search_that_reaches_its_limit_is_stopped() {
     // The operand of the first instruction is longer than the member, so the scanner decompresses the whole member.
@@ -385,7 +386,8 @@ fn a_name_that_claims_another_format_is_rejected() {
     );
 }
 
-/// Checks that a safetensors file whose length field is the start of a pickle, which continues in the data, is rejected by name.
+/// Checks that a safetensors file whose length field is the start of a pickle, which continues in the data, opens as a
+/// safetensors file, and that [`Recognition::check_name`] rejects it, whatever its name is.
 #[test]
 fn a_safetensors_file_that_is_also_a_pickle_is_rejected() {
     // The length field encodes the instructions NONE and BINFLOAT. The operand of BINFLOAT is the rest of the length field and

@@ -122,7 +122,8 @@ fn tensors_come_in_the_order_of_the_header() {
     assert_eq!((&*tensors[0].3, &*tensors[2].3), (&[2, 3][..], &[1][..]));
 }
 
-/// Checks that opening reads no data, and no byte twice.
+/// Checks that opening reads no byte twice, and ends at the end of the header, or after [`START`] bytes if the header is
+/// shorter.
 #[test]
 fn a_source_is_read_to_the_end_of_the_header() {
     let entry = r#"{"dtype":"U8","shape":[2000],"data_offsets":[0,2000]}"#;
@@ -237,7 +238,7 @@ fn damaged_headers() {
     assert!(rejection("x", &file(overlap, &[0; 3])).starts_with("\"b\" begins at data offset "));
 }
 
-/// Checks that errors point at the byte at which the fault begins.
+/// Checks the messages of errors in the header, and that they point at the byte at which the fault begins.
 #[test]
 fn places_in_the_header() {
     for (header, at, why) in [
@@ -370,7 +371,8 @@ fn more_dimensions_than_can_be() {
     assert!(rejection("x", &one("U8", &shape(65), 1)).contains("64 dimensions"));
 }
 
-/// Checks that a file has one note for all tensors that are not aligned, which names the first and counts the others.
+/// Checks that a file has one note for all tensors that are not aligned, which names the first and counts the others. A complex
+/// number is aligned as its parts are, and a tensor without elements is always aligned.
 #[test]
 fn tensors_that_are_not_aligned_are_counted() {
     // Each tuple is the name, dtype, number of elements and number of bytes of a tensor.

@@ -62,7 +62,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().copied().flat_map(f32::to_le_bytes).collect()
 }
 
-/// Checks all dtypes in protocols 2 and 5. The bytes of the elements count up from 0.
+/// Checks all dtypes that zten reads, in protocols 2 and 5. The bytes of the elements count up from 0.
 #[test]
 fn types() {
     let (plain, logical) = (FormatDType::Plain, FormatDType::Logical);
@@ -120,7 +120,7 @@ fn training() {
     assert_eq!(eps.to_bits(), 1e-8_f64.to_bits());
 }
 
-/// Checks that tensors that share a storage borrow the same bytes of the file.
+/// Checks that tensors that share a storage borrow the same bytes of the file, or a part of the same bytes.
 #[test]
 fn tied_tensors_share_bytes() {
     let bytes = data("training.pt");
@@ -134,7 +134,7 @@ fn tied_tensors_share_bytes() {
     assert_eq!(place("tied").end, place("views.1").end);
 }
 
-/// Checks that values with many references are visited within the limit for headers.
+/// Checks that values to which a pickle refers so often that visiting them exceeds the limit for headers are rejected.
 #[test]
 fn doubled_references_are_bounded() {
     // Each list contains the list before it twice, so the last one would have 2^59 numbers.
@@ -209,8 +209,8 @@ fn corpus_file(name: &str) -> Vec<u8> {
     cases.into_iter().find(|output| output.path == path).expect(name).bytes
 }
 
-/// Checks that elements of conjugated and negated views get their signs however they are read: in row-major order, in
-/// chunks, or by slices. Reading any part of a storage verifies the whole storage.
+/// Checks that elements of conjugated and negated views get their signs however they are read: in row-major order, in chunks,
+/// or by slices. The stored bytes of a view of complex numbers cannot be borrowed.
 #[test]
 fn conjugated_and_negated_views_change_signs_wherever_they_are_read() {
     let complex = |parts: &[(f32, f32)]| -> Vec<Complex<f32>> {
@@ -289,7 +289,8 @@ fn attributes_of_devices() {
     }
 }
 
-/// Checks that a deflated pickle gives the same tensors, and that decompressing it takes no more than a stored pickle may.
+/// Checks that the tensors of a deflated pickle are read, and that the limit on headers holds for the compressed bytes of a
+/// pickle, too, which may be more than the bytes to which they decompress.
 #[test]
 fn deflated_pickles() {
     let stored = read("x", &file(&dict(&[("a", int(1))]), &[])).unwrap();
@@ -309,7 +310,8 @@ fn deflated_pickles() {
     assert!(sentence.contains("limit of 5000"), "{sentence}");
 }
 
-/// Checks that the pickles of a stream are found whatever their length is, and that bytes after the storages are rejected.
+/// Checks that the pickles of a stream are found whatever their length is, that a cut pickle, an import that is not allowed and
+/// bytes after the storages are rejected, and that the limit on headers counts the pickles and not the storages.
 #[test]
 fn streams() {
     let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
@@ -497,7 +499,8 @@ fn duplicate_keys_of_more_than_64_bits_are_rejected() {
     }
 }
 
-/// Checks that objects of unknown classes are opaque, and that tensors in them get names.
+/// Checks that objects of unknown classes are opaque if the caller tolerates them, that tensors and attributes in them get
+/// names, and that a check still reports the import. A global whose name has a dot is never tolerated.
 #[test]
 fn unknown_globals_are_tolerated() {
     let object =
@@ -529,7 +532,9 @@ fn vector() -> Vec<u8> {
     tensor(storage("ShortStorage", "0", 2), 0, &[2], &[1])
 }
 
-/// Checks that a bare pickle may have instructions of old protocols, which an archive may not.
+/// Checks that a bare pickle may have harmless instructions of protocols 0 and 1, which is then a pickle that zten does not
+/// read, and that wrong operands, instructions of later protocols, and instructions that duplicate, import by number or call in
+/// other ways are reported.
 #[test]
 fn old_instructions() {
     let rejected = |rest: &[u8]| rejection("x.pkl", &[b"(dp0\n0", rest].concat());

@@ -271,7 +271,8 @@ fn members_have_no_comments_and_one_disk() {
     }
 }
 
-/// Checks that no byte of an archive can be changed, except those that name the writing system.
+/// Checks that changes of an archive's bytes are rejected. Only the version and system of the writer, the attribute for text,
+/// and external attributes of an entry in the directory may change, and they do not change what is read.
 #[test]
 fn every_byte_is_accounted_for() {
     for layout in [Member::plain, Member::numpy, Member::streamed] {

@@ -35,7 +35,7 @@ pub(super) struct Folder<'d> {
     pub(super) storages: Storages<'d>,
     /// Whether the archive has the code of a TorchScript program.
     pub(super) is_script: bool,
-    /// Whether the checksum of every member is 0, so that no checksum is verified.
+    /// Whether the checksums of the pickle, the notes and the storages are all 0, so that no checksum is verified.
     pub(super) has_no_checksums: bool,
     /// The offset in the file at which the members end.
     end: u64,
@@ -136,8 +136,8 @@ impl<'d> Folder<'d> {
         self.pickle.iter_mut().chain(notes).chain(self.storages.members())
     }
 
-    /// Removes the checksums of all members if all are 0, and returns whether they were: PyTorch writes 0 if it is told to
-    /// compute none.
+    /// Removes the checksums of the pickle, the notes and the storages if all are 0, and returns whether they were: PyTorch
+    /// writes 0 if it is told to compute none.
     fn forgive_checksums(&mut self) -> bool {
         let are_absent = self.members().all(|member| member.crc == Some(0));
         if are_absent {
@@ -147,7 +147,11 @@ impl<'d> Folder<'d> {
     }
 
     /// Checks the notes of the archive, small members such as `version` and `byteorder`, and returns whether the elements of
-    /// its tensors are big-endian.
+    /// its tensors are big-endian: whether there is a note `byteorder` and it says `big`.
+    ///
+    /// # Errors
+    /// `torch-version` if there is no note `version` or a note has an unknown value; `torch-member` if a note is longer than
+    /// [`NOTE`]; the errors of reading a member.
     pub(super) fn check_notes(
         &self,
         window: &mut Window<'_>,
@@ -200,7 +204,8 @@ impl<'d> Folder<'d> {
         Err(FormatError::violation_at(Rule::TorchVersion, "the archive has no version", self.end))
     }
 
-    /// Reads the whole pickle and verifies its checksum.
+    /// Reads the whole pickle, and verifies its checksum unless the archive [has none](Self::has_no_checksums). Fails with
+    /// `torch-folder` if the archive has no pickle.
     pub(super) fn read_pickle(
         &self,
         window: &mut Window<'_>,
@@ -230,7 +235,8 @@ fn is_of_script(name: &str) -> bool {
     inside.starts_with("code/") || inside == "constants.pkl"
 }
 
-/// Reads and decompresses the whole `member`, and verifies its checksum.
+/// Reads and decompresses the whole `member`, and verifies its checksum, if it has one. Fails before reading if the member is
+/// longer than a limit, or would expand by more than the factor [`EACH`] and [`MORE`] bytes.
 fn read_member(
     member: Member,
     window: &mut Window<'_>,

@@ -140,7 +140,8 @@ impl Machine<'_> {
     }
 
     /// Sets the shape, the dtype, the order (`True` for column-major) and the content of the NumPy array `node`. The content
-    /// must have the number of bytes or objects that the shape and the dtype need.
+    /// must have the number of bytes or objects that the shape and the dtype need, unless zten does not know the size of the
+    /// dtype.
     fn fill(
         &mut self,
         node: u32,
@@ -382,7 +383,8 @@ impl<'p> Pickle<'p> {
         Ok(Some(length))
     }
 
-    /// Returns the value of the NumPy scalar `node`, or `None` if the scalar is neither a bool nor a number.
+    /// Returns the value of the NumPy scalar `node`, or `None` if the scalar is neither a bool nor a real number of at most 64
+    /// bits.
     pub(super) fn number(&self, node: u32) -> Option<ScalarValue> {
         let [Pickled::NumpyDtype(dtype), content] = self.first(node) else { return None };
         let Type::Known(Number { storage, logical: None, is_big }) = self.numpy_type(dtype) else {

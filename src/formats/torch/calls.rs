@@ -29,7 +29,8 @@ impl Machine<'_> {
         self.violation(Rule::TorchCall, sentence)
     }
 
-    /// Returns the error for a call of `function` with `found` arguments, if that number of arguments is wrong.
+    /// Returns the error for a call of `function` with `found` arguments, a wrong number of them. The error gives the expected
+    /// number if the function is known to take a certain number of arguments.
     fn wrong_count(&self, function: Global, found: u32) -> FormatError {
         let (Some((module, name)), Some((least, most))) = (function.name(), function.arguments())
         else {
@@ -55,7 +56,8 @@ impl Machine<'_> {
         self.violation(Rule::TorchCall, sentence)
     }
 
-    /// Executes REDUCE: pushes the result of an allowed function for its arguments.
+    /// Executes REDUCE: pushes the result of an allowed function for its arguments, or an object with the arguments if zten
+    /// does not know the function and the pickle may import it.
     pub(super) fn reduce(&mut self) -> Result<(), FormatError> {
         let (args, function) = (self.pop()?, self.pop()?);
         let value = match (function, args) {
@@ -83,7 +85,7 @@ impl Machine<'_> {
         self.push(value)
     }
 
-    /// Executes NEWOBJ: makes an object of a class.
+    /// Executes NEWOBJ: makes a namespace, a UUID, or an object of a class that zten does not know. Other classes are an error.
     pub(super) fn new_object(&mut self) -> Result<(), FormatError> {
         let (args, class) = (self.pop()?, self.pop()?);
         let Pickled::Tuple(node) = args else { return Err(self.wrong_call()) };
@@ -226,8 +228,8 @@ impl Machine<'_> {
         self.unread_tensor(known, shape)
     }
 
-    /// Creates a placeholder for a tensor that zten does not read. `function` makes the tensor. `shape` is [`Pickled::None`] if the
-    /// arguments do not give the shape.
+    /// Creates a placeholder for a tensor that zten does not read. `function` makes the tensor. `shape` is [`Pickled::None`] if
+    /// the arguments do not give the shape. Fails if the shape has items that are no integers.
     fn unread_tensor(&mut self, function: Known, shape: Pickled) -> Result<Pickled, FormatError> {
         if let Pickled::Tuple(node) = shape
             && self.pickle.has(node, Fact::HasOtherThanInts)
@@ -351,7 +353,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Marks the dictionaries in `state`, the state of a parameter. They are checked after the last instruction and then dropped.
+    /// Marks the dictionaries in `state`, the state of a parameter: Python's `None`, a dictionary, or a tuple of two of these.
+    /// Another state is an error. The dictionaries are checked after the last instruction and then dropped.
     fn drop_attributes(&mut self, state: Pickled) -> Result<(), FormatError> {
         match state {
             Pickled::None => {}
@@ -503,7 +506,7 @@ impl Machine<'_> {
     }
 
     /// Copies the names and values of the dictionary `state` to the namespace `node`. The dictionary may grow later, and the
-    /// namespace does not.
+    /// namespace does not. A name that is not a text is an error.
     fn copy_attributes(&mut self, state: u32, node: u32) -> Result<(), FormatError> {
         let mut next = self.pickle.items(state).place();
         loop {

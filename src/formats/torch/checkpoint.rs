@@ -80,7 +80,8 @@ impl Checkpoint<'_, '_> {
         builder_error::finish(self.builder, Rule::TorchDuplicateName)
     }
 
-    /// Adds a note if the pickle has an instruction, an import, a storage or a device that keeps PyTorch from reading the file.
+    /// Adds a note about the first instruction, import, storage or device in the pickle that keeps PyTorch from reading the
+    /// file with `weights_only=True`, if there is one.
     fn note_beyond_torch(&mut self) {
         let Some(beyond) = self.pickle.beyond_torch else { return };
         let rule = Rule::TorchWeightsOnly;
@@ -111,7 +112,7 @@ impl Checkpoint<'_, '_> {
     }
 
     /// Adds, as a finding of the file, the error for each imported global that zten does not know and that the caller
-    /// tolerates. A check of the file reports these errors.
+    /// tolerates. A global that is imported several times gets one finding. A check of the file reports these errors.
     fn note_globals(&mut self) -> Result<(), FormatError> {
         let mut known = Vec::new();
         for node in self.pickle.nodes_with(Fact::IsForeign) {
@@ -180,7 +181,8 @@ impl Tensors<'_, '_, '_, '_> {
         }
     }
 
-    /// Adds the dense tensor `node`, whose elements lie in a storage, to the index under the name `name`.
+    /// Adds the dense tensor `node`, whose elements lie in a storage, to the index under the name `name`. A tensor whose
+    /// elements zten does not read is added as an unread tensor.
     fn add_tensor(&mut self, node: u32, name: &str) -> Result<(), FormatError> {
         let about = |error: FormatError| error.about(name);
         let tensor = self.tensor(node).map_err(about)?;
@@ -388,8 +390,8 @@ impl Tensors<'_, '_, '_, '_> {
     }
 }
 
-/// Returns whether the tensors `coords` and `values` describe a sparse tensor of `rank` dimensions: `coords` has one row of
-/// integers for each dimension and one column for each entry, and `values` has one value for each entry.
+/// Returns whether the tensors `coords` and `values` describe a sparse tensor of `rank` dimensions, at least one: `coords` has
+/// one row of integers for each dimension and one column for each entry, and `values` has one value for each entry.
 fn is_coo(coords: &Tensor, values: &Tensor, rank: u64) -> bool {
     match (coords.shape.as_slice(), values.shape.as_slice()) {
         ([dimensions, entries], [count]) => {

@@ -26,7 +26,8 @@ pub(super) struct LeftOut {
     kinds: Vec<LeftOutKind>,
     /// The number of values whose kind is not among the first [`MOST`] kinds.
     others: u64,
-    /// The name of each value with its kind, for programs that list all of them.
+    /// The names of the values, shortened, each with its kind, for programs that list them. Names are kept until they take
+    /// [`MOST_NAME_BYTES`] bytes.
     names: Vec<String>,
     /// The number of bytes that `names` take.
     name_bytes: usize,
@@ -75,8 +76,9 @@ impl LeftOut {
         core::mem::take(&mut self.names)
     }
 
-    /// Returns the note that lists all values that are left out, and the numbers of hooks, states and attributes that the
-    /// machine has `dropped`. Returns `None` if there are neither.
+    /// Returns the note with the number of values of each kind that are left out and the name of the first of them, and with
+    /// the numbers of hooks, states and attributes that the machine has `dropped`. Returns `None` if nothing was left out or
+    /// dropped.
     pub(super) fn note(&self, dropped: Dropped) -> Result<Option<FormatError>, FormatError> {
         let mut sentence = List(String::new());
         for LeftOutKind { what, count, first } in &self.kinds {

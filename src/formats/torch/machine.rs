@@ -84,8 +84,8 @@ pub(super) struct Machine<'p> {
 }
 
 impl<'p> Pickle<'p> {
-    /// Reads the pickle `bytes`, which begins at offset `base` of the file, and returns the pickle and its value. `steps`
-    /// counts the instructions, items of containers and bytes of operands that are visited.
+    /// Reads the pickle `bytes`, which begins at offset `base` of the file, and returns the pickle and its value. Bytes after
+    /// the pickle are an error. `steps` counts the instructions, items of containers and bytes of operands that are visited.
     pub(super) fn read(
         bytes: &'p [u8],
         base: u64,
@@ -203,7 +203,8 @@ impl<'p> Machine<'p> {
         Err(self.violation(Rule::TorchTrailing, sentence))
     }
 
-    /// Executes STOP: returns the only value on the stack.
+    /// Executes STOP: returns the only value on the stack. Fails if the stack has no or several values, or a frame extends
+    /// beyond STOP.
     fn stop(&self) -> Result<Pickled, FormatError> {
         if self.frame.is_some_and(|end| self.at < end) {
             return Err(self.violation(Rule::TorchPickle, "a frame extends beyond STOP"));
@@ -406,7 +407,8 @@ impl<'p> Machine<'p> {
     }
 
     /// Pops items and adds them to the list (`target` is `l`), set (`s`) or dictionary (`d`) below: all values above the last
-    /// mark if `many`, and one item otherwise.
+    /// mark if `many`, and otherwise one item, which is a key and a value for a dictionary. An object of a class that zten does
+    /// not know takes any items.
     fn add(&mut self, target: u8, many: bool) -> Result<(), FormatError> {
         let is_dict = target == b'd';
         let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };

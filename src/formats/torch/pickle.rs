@@ -33,12 +33,13 @@ pub(super) enum Pickled {
     Float(u32),
     /// A text.
     Text(u32),
-    /// Bytes.
+    /// Bytes, or a `bytearray` that the opcode BYTEARRAY8 makes, which is mutable.
     Bytes(u32),
     /// Bytes that a text spells in Latin-1, as Python 3 writes bytes in pickles of protocol 2. The number is the position of the
     /// text.
     Latin1(u32),
-    /// A mutable array of bytes. The item of its node is the value of its bytes.
+    /// A `bytearray` that a call makes, or empty `bytes` that a call makes, which has [`Fact::IsFrozen`]. The item of its node
+    /// is the value of its bytes; a node without items has no bytes.
     ByteArray(u32),
     /// A global that zten knows: a class, function or constant of a Python module.
     Global(Global),
@@ -49,7 +50,7 @@ pub(super) enum Pickled {
     Tuple(u32),
     /// A list.
     List(u32),
-    /// A set.
+    /// A set or a `frozenset`.
     Set(u32),
     /// A dictionary.
     Dict(u32),
@@ -120,7 +121,7 @@ pub(super) enum Fact {
     HasOtherThanInts,
     /// The container has an item that is not a scalar.
     HasOtherThanScalars,
-    /// The container is a dictionary.
+    /// The container has keys and values: a dictionary, an ordered dictionary or a namespace.
     IsMap,
     /// The container is a tensor.
     IsTensor,
@@ -132,7 +133,7 @@ pub(super) enum Fact {
     IsMetadata,
     /// The container holds hooks of a tensor, functions that PyTorch calls for gradients. They are left out.
     IsHooks,
-    /// The container is a tuple that holds a mutable value, so Python cannot hash the tuple.
+    /// The container holds a mutable value. Python cannot hash a tuple with such an item.
     HasMutable,
     /// The container is a `frozenset`, which Python can hash.
     IsFrozen,
@@ -199,7 +200,7 @@ const FACTOR: u64 = 32;
 /// The number of bytes that the arena of every pickle may take beyond [`FACTOR`], so that a short pickle is not rejected.
 const SLACK: u64 = 16 << 10;
 
-/// Returns the number of bytes of memory that the arena of a pickle of `bytes` bytes may take.
+/// Returns the number of bytes of memory that the arena of a pickle of `bytes` bytes may take, at most the limit `manifest`.
 pub(super) fn allowance(bytes: usize, limits: &Limits) -> u64 {
     let most = u64_from_usize(bytes).saturating_mul(FACTOR).saturating_add(SLACK);
     most.min(limits.manifest())
@@ -598,7 +599,7 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// Returns the floating-point number at position `at`.
+    /// Returns the floating-point number at position `at`, in the operand of the opcode BINFLOAT.
     pub(super) fn float(&self, at: u32) -> f64 {
         f64::from_be_bytes(self.operand(at).first_chunk().copied().unwrap_or_default())
     }
@@ -799,7 +800,7 @@ impl<'p> Pickle<'p> {
         })
     }
 
-    /// Returns the dtype of the elements of the storage `node`.
+    /// Returns the dtype of the elements of the storage `node`: that of its class, or `uint8` if the class has no dtype.
     pub(super) fn storage_dtype(&self, node: u32) -> Dtype {
         match self.first(node) {
             [Pickled::Global(Global::Storage(dtype))] => dtype,
@@ -871,8 +872,7 @@ impl LargeInteger<'_> {
     }
 }
 
-/// Parses a line of decimal digits, perhaps with the suffix `L`. Returns `None` if the line is not a 64-bit
-/// integer.
+/// Parses a line of decimal digits, perhaps with a sign and the suffix `L`. Returns `None` if the line is not a 64-bit integer.
 pub(super) fn decimal(line: &[u8]) -> Option<i64> {
     let line = line.trim_ascii_end();
     let digits = line.strip_suffix(b"L").unwrap_or(line);

@@ -66,9 +66,9 @@ impl<'d> Storages<'d> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
 
-    /// Checks all storages, parts of storages, tensors and keys of dictionaries that the pickle makes, even if they are unreachable
-    /// from the root or lie within an unsupported value: PyTorch makes all of them. Also checks that the pickle refers to each storage
-    /// of the file. `is_big` says whether the elements of the file are big-endian.
+    /// Checks all storages, parts of storages, tensors and keys of dictionaries that the pickle makes, even if they are
+    /// unreachable from the root or lie within an unsupported value: PyTorch makes all of them. Also checks that the pickle
+    /// refers to each storage of the file. `is_big` says whether the elements of the file are big-endian.
     pub(super) fn check_made(
         &mut self,
         pickle: &Pickle<'_>,
@@ -87,8 +87,9 @@ impl<'d> Storages<'d> {
         self.check_parts(pickle)
     }
 
-    /// Checks the parts of storages in a stream: two references to parts with the same key mean the same bytes, and no part
-    /// of a storage has the key of a storage. PyTorch ignores all but the first reference to a key.
+    /// Checks the parts of storages in a stream: all references to parts with the same key give the same storage, offset,
+    /// length and dtype, and no part of a storage has the key of a storage. PyTorch ignores all but the first reference to a
+    /// key.
     fn check_parts(&self, pickle: &Pickle<'_>) -> Result<(), FormatError> {
         let mut parts = Vec::new();
         for node in pickle.storages() {
@@ -149,7 +150,8 @@ impl<'d> Storages<'d> {
     }
 
     /// Checks that the reference `node` to a storage names a member of the same length, and agrees with the first reference to
-    /// this storage. PyTorch makes the storage from the first reference and ignores the class and device in later ones.
+    /// this storage in device and, unless the storage is empty, in class. PyTorch makes the storage from the first reference
+    /// and ignores the class and device in later ones.
     fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
@@ -167,7 +169,12 @@ impl<'d> Storages<'d> {
         Err(FormatError::violation_at(Rule::TorchStorage, sentence, at).about(storage.key))
     }
 
-    /// Finds the storage of the tensor `node`, and checks that the elements of the tensor lie within the storage.
+    /// Finds the storage of the tensor `node`, and checks that the elements of the tensor lie within the storage. `is_big` says
+    /// whether the elements of the file are big-endian.
+    ///
+    /// # Errors
+    /// `torch-storage` if the storage is not in the file, has another length there, or does not contain its part;
+    /// `torch-tensor` if the shape, strides, offset or dtype of the tensor are invalid; exceeded limits.
     pub(super) fn tensor(
         &self,
         pickle: &Pickle<'_>,
@@ -250,7 +257,7 @@ impl<'d> Storages<'d> {
         })
     }
 
-    /// Checks that no two storages have the same key.
+    /// Checks that no two storages have the same key. The storages are [sorted](Self::sort).
     pub(super) fn check_unique(&self) -> Result<(), FormatError> {
         let mut pairs = self.records.iter().zip(self.records.iter().skip(1));
         match pairs.find(|(one, next)| one.key == next.key) {
@@ -295,7 +302,7 @@ impl Storage<'_> {
     }
 
     /// Returns the offset and the length in bytes of the [`part`](Self::part) within the storage, or of the whole storage if
-    /// there is no part. Returns `None` if the part does not lie within the storage.
+    /// there is no part. Returns `None` if the part does not lie within the storage, or if a number of bytes exceeds 64 bits.
     fn range(&self) -> Option<(u64, u64)> {
         let whole = self.bytes()?;
         let Some(StoragePart { offset, length, .. }) = self.part else { return Some((0, whole)) };
@@ -380,8 +387,8 @@ impl Tensor {
     /// Returns which signs of the elements, of the type `kind`, are the opposite of the stored signs.
     ///
     /// # Errors
-    /// The rule and the kind of tensor, if zten does not read such elements: zten does not negate integers or compressed
-    /// elements.
+    /// The rule and the kind of tensor, if zten does not read such elements: zten negates floats of 16, 32 and 64 bits and
+    /// complex numbers, and conjugates complex numbers, if they are not compressed.
     fn negation(
         &self,
         kind: FormatDType,
@@ -403,8 +410,8 @@ impl Tensor {
         Err((Rule::TorchValue, if is_conjugated { "conjugated" } else { "negated" }))
     }
 
-    /// Returns the component that holds the elements, if they lie in row-major order without gaps, as the parts of a sparse tensor
-    /// must.
+    /// Returns the component that holds the elements, if they lie in row-major order without gaps, as the parts of a sparse
+    /// tensor must. Returns `None` if they do not, if they are to be conjugated or negated, or if zten does not read them.
     pub(super) fn whole_component(&self, is_big: bool) -> Option<RawComponent<'static>> {
         let component = self.component(is_big).ok().filter(|_| self.view.is_none())?;
         let mut next = 1_u64;

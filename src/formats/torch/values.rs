@@ -186,7 +186,8 @@ impl Machine<'_> {
         found == Pickled::Global(Global::Known(class))
     }
 
-    /// Returns whether `node` is an object of `UUID`, and `state` its state: a dictionary with an integer called `int`.
+    /// Returns whether `node` is an object of `UUID`, and `state` its state: a dictionary with an integer called `int`, perhaps
+    /// another integer called `is_safe` after it, and nothing else.
     pub(super) fn is_uuid(&self, node: u32, state: u32) -> bool {
         let [name, number, safe, is_safe] = self.pickle.first(state);
         let has_safe = match self.pickle.length(state) {

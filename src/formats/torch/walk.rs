@@ -27,7 +27,7 @@ use super::pickle::{Fact, LONGEST_NAME, LargeInteger, Pickle, Pickled};
 pub(super) enum Leaf {
     /// A tensor, which may be sparse, unread, or an array of NumPy.
     Tensor(Pickled),
-    /// A scalar, or a list of scalars.
+    /// A scalar, or a list, tuple or set of scalars.
     Attribute(Pickled),
 }
 
@@ -235,7 +235,9 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(is_new)
     }
 
-    /// Begins to visit the container `value`. `is_root` says whether the container is the value of the whole pickle.
+    /// Begins to visit the container `value`. `is_root` says whether the container is the value of the whole pickle. An object
+    /// that was visited before is counted as left out. Fails if the container lies deeper than the limit, or a dictionary has a
+    /// duplicate key.
     fn enter(&mut self, value: Pickled, is_root: bool) -> Result<(), FormatError> {
         let (node, shape) = match value {
             Pickled::Dict(node) | Pickled::Ordered(node) | Pickled::Namespace(node) => {
@@ -264,8 +266,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(())
     }
 
-    /// Returns `value` as a tensor or attribute. If `value` is a container, enters it and returns `None`. Also returns `None` for
-    /// a value that is left out.
+    /// Returns `value` as a tensor or attribute; a list, tuple or set of scalars is an attribute. If `value` is another
+    /// container, enters it and returns `None`. Also returns `None` for a value that is left out.
     fn leaf(&mut self, value: Pickled) -> Result<Option<Leaf>, FormatError> {
         match value {
             Pickled::Tensor(_) | Pickled::Sparse(_) | Pickled::UnreadTensor(_) => {
@@ -578,7 +580,8 @@ fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The identity of a scalar or long integer: two values have the same identity if Python considers them equal.
+/// The identity of a scalar or long integer: two values have the same identity if Python considers them equal, except that
+/// bytes and equal bytes that a text spells in Latin-1 have different identities.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identity<'p> {
     None,

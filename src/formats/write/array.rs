@@ -58,7 +58,8 @@ impl Array {
         Ok(Self { shape, dtype })
     }
 
-    /// Returns the type and shape of `tensor`, which must be a dense tensor of a known type without attributes.
+    /// Returns the type and shape of `tensor`, which must be a dense tensor of a known type without attributes and with a
+    /// single component.
     ///
     /// # Errors
     /// A sentence for a message about a tensor of any other form, with "it" for the tensor.
@@ -85,7 +86,7 @@ impl Array {
     }
 
     /// Returns the length of all elements together in bytes, rounded up to whole bytes; [`u64::MAX`] if the length exceeds 64
-    /// bits.
+    /// bits, or if the dtype is unknown and no dimension is 0.
     pub fn bytes(&self) -> u64 {
         // The bits are counted in 128 bits: a count that saturated at 64 bits would, divided by 8, look like an exact length.
         let bits = self.dtype.bits().map_or(u128::MAX, u128::from);

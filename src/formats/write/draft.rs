@@ -33,8 +33,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Checks that a file of `format` can hold all arrays and attributes of `list`, and writes the header to `out`, which must
-    /// be empty.
+    /// Checks that a file of `format` can hold all arrays and attributes of `list`. Writes the header of a safetensors file to
+    /// `out`, which must be empty; other formats have no header before the first array.
     ///
     /// # Errors
     /// [`WriteFailure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor, which [`crate::Writer`]
@@ -110,8 +110,8 @@ impl Draft {
     }
 
     /// Returns whether the bytes of the current array are only stored: neither validated, as bools are, nor added to a
-    /// checksum, as those of an `.npz` archive are. A caller whose memory is shared with other threads must otherwise pass a
-    /// copy, so that all steps get equal bytes.
+    /// checksum, as those of an `.npz` archive are. Returns false if no array has been begun. A caller whose memory is shared
+    /// with other threads must otherwise pass a copy, so that all steps get equal bytes.
     pub fn only_stores(&self) -> bool {
         self.format != WrittenFormat::Npz
             && self.open.as_ref().is_some_and(|(dtype, _)| *dtype != DType::Bool)
@@ -120,7 +120,8 @@ impl Draft {
     /// Writes the next bytes of the current array.
     ///
     /// # Errors
-    /// The output fails; [`io::ErrorKind::InvalidData`] for more bytes than the array has, and for a bool that is not 0 or 1.
+    /// The output fails; no array has been begun; [`io::ErrorKind::InvalidData`] for more bytes than the array has, and for a
+    /// bool that is not 0 or 1.
     pub fn write(&mut self, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
         let Some((dtype, left)) = &mut self.open else { return Err(misuse()) };
         *left = left.checked_sub(u64_from_usize(bytes.len())).ok_or_else(other_length)?;
@@ -138,7 +139,7 @@ impl Draft {
     /// Ends the current array, of which all bytes must have been written.
     ///
     /// # Errors
-    /// The output fails; [`io::ErrorKind::InvalidData`] if bytes of the array are missing.
+    /// The output fails; no array has been begun; [`io::ErrorKind::InvalidData`] if bytes of the array are missing.
     pub fn end_array(&mut self, out: &mut (impl Write + Seek)) -> io::Result<()> {
         match self.open.take() {
             Some((_, 0)) => {}
@@ -152,7 +153,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Completes the file: writes the directory of an `.npz` archive.
+    /// Completes the file: writes the directory of an `.npz` archive, and flushes the output.
     ///
     /// # Errors
     /// The output fails, or an array has not been written.

@@ -4,8 +4,8 @@ use crate::element::DType;
 use crate::element::{LogicalType, StorageType};
 use crate::number::NumberKind;
 
-/// The types of safetensors, narrowest first, in the order of the crate `safetensors`, which writes the tensors of the last
-/// type first.
+/// The types of safetensors in the order of the crate `safetensors`, which writes the tensors of the last type first. The order
+/// is from narrow to wide, except that `F4` follows `BOOL`.
 const SAFETENSORS: [(DType, &str); 20] = [
     (DType::Bool, "BOOL"),
     (DType::F4E2M1, "F4"),
@@ -29,7 +29,8 @@ const SAFETENSORS: [(DType, &str); 20] = [
     (DType::U64, "U64"),
 ];
 
-/// An element type of safetensors. A wider type is greater.
+/// An element type of safetensors. The types have the order of the crate `safetensors`: of two types of whole bytes, the wider
+/// one is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dtype {
     /// The position of the type in [`SAFETENSORS`].
@@ -52,7 +53,7 @@ impl Dtype {
         self.name
     }
 
-    /// Returns the position of this type among all safetensors types, which are sorted from narrow to wide.
+    /// Returns the position of this type in [`SAFETENSORS`].
     pub(super) fn rank(self) -> u8 {
         self.rank
     }

@@ -18,8 +18,9 @@ use super::format::WrittenFormat;
 /// The largest number of dimensions of a NumPy array.
 const RANK: usize = 64;
 
-/// Checks that `list` can be written as an `.npy` file, and returns the ordinal and length in bytes of its only array. The name
-/// of the array is not written, since the name of the file replaces it.
+/// Checks that `list` can be written as an `.npy` file: that it has exactly one array, whose type NumPy has, and no attributes.
+/// Returns the ordinal and length in bytes of the array. The name of the array is not written, since the name of the file
+/// replaces it.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(
     list: &L,
 ) -> Result<Vec<(u32, u64)>, WriteFailure<E>> {

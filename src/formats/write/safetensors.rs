@@ -157,7 +157,7 @@ pub struct Tensor<'a> {
 /// How many spaces are added at the end of a header.
 #[derive(Clone, Copy, Debug)]
 pub enum Padding {
-    /// The header is at least this number of bytes long. A longer header is padded to a multiple of 8.
+    /// The header is padded to a multiple of 8 bytes, and further if that is less than this number of bytes.
     Least(u64),
     /// The data begins at a multiple of this power of two, and of 8.
     Aligned(u64),

@@ -13,8 +13,9 @@ use crate::verify::Verifier;
 
 use super::array::{Array, ArrayList, ArraySource, ChunkFn, WriteFailure};
 
-/// The tensors and attributes of an archive of any format, as a source of arrays. The tensors are in the order of the
-/// archive. For a tensor that is not dense, [`array`](ArrayList::array) returns an error.
+/// The tensors and attributes of an archive of any format, as a source of arrays. The tensors are in the order of the archive.
+/// For a tensor that is not dense, has attributes or several components, or has an unknown type, [`array`](ArrayList::array)
+/// returns an error.
 #[derive(Debug)]
 pub struct Tensors<'a> {
     all: Vec<Tensor<'a>>,

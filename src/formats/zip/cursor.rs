@@ -8,9 +8,10 @@ use crate::formats::rules::Rule;
 use crate::num::u64_from_usize;
 use crate::read_at::ReadAt;
 
-/// The smallest number of bytes that a window reads at once. It is small because members may lie far from each other.
+/// The smallest number of bytes that a window reads at once, unless the range that it may read ends before. It is small because
+/// members may lie far from each other.
 const WINDOW: u64 = 512;
-/// The number of bytes of a compressed stream that are read at once.
+/// The largest number of bytes of a compressed stream that are read at once.
 const STEP: u64 = 4 << 10;
 
 /// A position in a structure of a zip archive (such as a local header), at which the next field is read.
@@ -104,7 +105,8 @@ impl<'s> Window<'s> {
     }
 
     /// Returns a cursor over the record of `length` bytes at offset `at`, which may lie beyond the file. The record must end at
-    /// or before offset `end`, which lies within the file; a record that does not breaks `rule`.
+    /// or before offset `end`, which lies within the file: if it does not, reading beyond `end` through the cursor breaks
+    /// `rule`.
     pub(super) fn cursor(
         &mut self,
         at: u64,

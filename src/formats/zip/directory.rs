@@ -198,7 +198,8 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
 }
 
 /// Checks that each number in the end record, `small`, is equal to the number in the zip64 end record, `large`, or has the
-/// largest value of its field, which refers readers to `large`. Returns `large`.
+/// largest value of its field, which refers readers to `large`. Unless PyTorch wrote the archive, at least one number must have
+/// the largest value. Returns `large`.
 fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, FormatError> {
     let pairs: [(u64, u64, u64); 3] = [
         (small.members, large.members, u16::MAX.into()),

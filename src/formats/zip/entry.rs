@@ -42,7 +42,8 @@ const NO_FILE: u32 = 0x08 | 0x10 | 0x40 | 0x400;
 const DIRECTORY_BIT: u32 = 0x10;
 /// The file type of a regular file in Unix, in the upper four bits of the external attributes. The bits may also be unset (0).
 const REGULAR_KIND: u32 = 8;
-/// The file type of a directory in Unix, in the upper four bits of the external attributes. The bits may also be unset (0).
+/// The file type of a directory in Unix, in the upper four bits of the external attributes. For a folder, the bits may also be
+/// unset (0), or be those of a regular file.
 const FOLDER_KIND: u32 = 4;
 /// The last byte of the name of a folder.
 const FOLDER: &[u8] = b"/";
@@ -120,7 +121,8 @@ pub(crate) struct LocatedMember {
 }
 
 impl<'d> ZipEntry<'d> {
-    /// Reads the entry of the directory at `cursor`. `writer` decides which constructs are allowed.
+    /// Reads the entry of the directory at `cursor`, and checks its name, flags, attributes, extra fields and sizes. `writer`
+    /// decides which extra fields are allowed, and whether a name that ends in a slash is that of a folder.
     pub(super) fn read(cursor: &mut Cursor<'d>, writer: Writer) -> Result<Self, FormatError> {
         let at = cursor.at();
         if cursor.u32()? != DIRECTORY {
@@ -186,8 +188,9 @@ impl<'d> ZipEntry<'d> {
         (self.header.method == DEFLATED).then_some(self.size)
     }
 
-    /// Locates the member, which must end at or before offset `end`, and checks its local header and data descriptor against
-    /// the directory.
+    /// Locates the member, which must end (with its data descriptor, if it has one) at or before offset `end`, and checks its
+    /// local header and data descriptor against the directory. The version in the local header may be lower if only the
+    /// directory needs 64-bit fields; the checksum and the sizes in it may be 0 if a data descriptor follows.
     pub(crate) fn find(
         &self,
         window: &mut Window<'_>,
@@ -262,9 +265,10 @@ impl<'d> ZipEntry<'d> {
         Ok(LocatedMember { member, start, end: behind.saturating_add(descriptor) })
     }
 
-    /// Returns the size and packed size in a local header that PyTorch wrote, or `None` if the header contradicts itself.
-    /// PyTorch writes zeros as sizes, since the data descriptor has the sizes. `large` are the 64-bit numbers of the
-    /// header's zip64 extra field: the size, a packed size of 0, and the offset of the member, or some of these.
+    /// Returns the size and packed size in a local header that PyTorch wrote, or `None` if the header contradicts itself or the
+    /// offset in the directory. PyTorch writes zeros as sizes, since the data descriptor has the sizes. `large` are the 64-bit
+    /// numbers of the header's zip64 extra field: the offset of the member, or the size and the packed size, or these three in
+    /// the order size, packed size, offset. If a data descriptor follows, a packed size of 0 stands for that in the directory.
     fn padded_sizes(&self, header: &MemberHeader, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
         let (sizes, place) = match *large.unwrap_or_default() {
             [] => return local_sizes(header, large, false),
@@ -303,9 +307,10 @@ impl<'d> ZipEntry<'d> {
     }
 }
 
-/// Returns the size and packed size in a local header, or `None` if the header contradicts itself. `large` are the 64-bit
-/// numbers of the header's zip64 extra field, and `may_be_zero` says that a 32-bit field may be 0 if the extra field has its
-/// number.
+/// Returns the size and packed size in a local header, or `None` if the header contradicts itself: if a 32-bit field has the
+/// largest value without an extra field, if the two forms of a number differ, or if `large` does not have two numbers. `large`
+/// are the 64-bit numbers of the header's zip64 extra field, and `may_be_zero` says that a 32-bit field may be 0 if the extra
+/// field has its number.
 fn local_sizes(
     header: &MemberHeader,
     large: Option<&[[u8; 8]]>,
@@ -326,9 +331,9 @@ fn local_sizes(
     }
 }
 
-/// Checks that a member with the fields `header` and the name `name` is not encrypted, needs no other features of zip than
-/// zten reads, and has a name that all zip readers decode in the same way. Returns the name as text. `is_of_one_size` says
-/// that the size and the packed size are equal.
+/// Checks that a member with the fields `header` and the name `name` is not encrypted, needs no other features of zip than zten
+/// reads, has two equal sizes if it is not compressed, and has a name that all zip readers decode in the same way. Returns the
+/// name as text. `is_of_one_size` says that the size and the packed size are equal.
 fn validate<'d>(
     header: &MemberHeader,
     name: &'d [u8],

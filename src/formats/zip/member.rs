@@ -18,7 +18,7 @@ use crate::num::u64_from_usize;
 
 use super::cursor::Window;
 
-/// The size in bytes of the first buffer for decompressed data, which is larger than most headers.
+/// The size in bytes of the first buffer for decompressed data, if that many bytes are wanted. It is larger than most headers.
 const FIRST: usize = 256;
 
 /// The location and encoding of a member's content.
@@ -49,11 +49,11 @@ impl Member {
     }
 }
 
-/// Reads the whole content of `member`, and verifies its length and its checksum. Memory grows with the bytes that are read, so a
-/// false size in the directory takes no memory.
+/// Reads the whole content of `member`, and verifies its length, if it is compressed, and its checksum, if `member` has one.
+/// Memory grows with the bytes that are read, so a false size in the directory takes no memory.
 ///
 /// # Errors
-/// `zip-deflate`, `zip-length`, `zip-crc`, at the first byte of the member's data; any error of the source.
+/// `zip-deflate`, `zip-length`, `zip-crc`, at the first byte of the member's data; any error of the source; out of memory.
 pub(crate) fn read_whole(member: Member, window: &mut Window<'_>) -> Result<Vec<u8>, FormatError> {
     let size = usize::try_from(member.size).map_err(|_| FormatError::memory())?;
     let (mut bytes, mut decoder) = (Vec::new(), Vec::new());
@@ -111,7 +111,9 @@ impl<'m, 's> Content<'m, 's> {
         Ok(Self { member, window, decoder, at: member.start, has_ended: false })
     }
 
-    /// Appends bytes to `read`, the content that has been read so far, until it is `length` bytes long or the member ends.
+    /// Appends bytes to `read`, the content that has been read so far, until it is `length` bytes long or has the size that the
+    /// directory gives the member. The errors are those of [`decompress`](Self::decompress), for compressed members, and those
+    /// of the source.
     pub(crate) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let size = usize::try_from(self.member.size).unwrap_or(usize::MAX);
         let length = length.min(size);
@@ -132,8 +134,9 @@ impl<'m, 's> Content<'m, 's> {
         FormatError::violation_at(rule, rule.row().broken(), self.member.start)
     }
 
-    /// Checks that a compressed member ends after `read`, which holds its whole content: the decoder returns no further byte, and
-    /// has consumed all compressed bytes.
+    /// Checks that a compressed member ends after `read`, which holds its whole content: the decoder returns no further byte
+    /// (else `zip-length`), and has consumed all compressed bytes (else `zip-deflate`). Does nothing for a member that is not
+    /// compressed. `read` may be longer afterwards if there is an error.
     fn check_end(&mut self, read: &mut Vec<u8>) -> Result<(), FormatError> {
         if !self.member.is_deflated {
             return Ok(());
@@ -154,7 +157,8 @@ impl<'m, 's> Content<'m, 's> {
     /// Appends decompressed bytes to `read`, the content that has been read so far, until it is `length` bytes long.
     ///
     /// # Errors
-    /// `zip-deflate` if the data cannot be decompressed; `zip-length` if it ends before.
+    /// `zip-deflate` if the data cannot be decompressed; `zip-length` if it ends before; any error of the source; out of
+    /// memory.
     fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let Member { start, packed, .. } = self.member;
         let damaged = |rule: Rule| FormatError::violation_at(rule, rule.row().broken(), start);

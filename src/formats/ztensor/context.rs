@@ -135,7 +135,7 @@ impl<'o> ParseContext<'o> {
     }
 
     /// Returns the offset at or before which the blobs in the file with the ordinal `file` must end. Files other than the
-    /// parsed one are shards.
+    /// parsed one are shards. The largest offset is returned if the table has no such shard.
     #[inline]
     fn blobs_end(&self, file: u32) -> u64 {
         if file == ComponentRecord::FILE_OF_HEADER {
@@ -154,7 +154,7 @@ impl<'o> ParseContext<'o> {
         Fault::with(fault.kind, BytesLeft::of(field), fault.found)
     }
 
-    /// Checks that a blob of this file either is the whole manifest or does not overlap it: v2 §2.4.
+    /// Checks that a blob of this file is empty, is the whole manifest, or does not overlap the manifest: v2 §2.4.
     fn check_apart_from_manifest(&self, extent: Extent) -> Result<(), ComponentFault> {
         let manifest = &self.manifest;
         let apart = extent.length() == 0
@@ -179,8 +179,8 @@ impl<'o> ParseContext<'o> {
         found.map(len_u32).map_err(|_| Fault::new(Rule::ShardReference, at))
     }
 
-    /// Checks that the CBOR item at `at` is deterministic, unless the item lies in the last item that was checked as a whole.
-    /// `open` is the number of maps, arrays and tags around the item.
+    /// Checks that the CBOR item at `at` is deterministic and does not nest more deeply than the limit, unless the item lies in
+    /// the last item that was checked as a whole. `open` is the number of maps, arrays and tags around the item.
     #[inline(never)]
     pub(super) fn prove(&mut self, at: Input<'_>, open: u8) -> Checked<()> {
         let from = BytesLeft::of(at);

@@ -164,8 +164,8 @@ impl Container {
         }
     }
 
-    /// Returns the footer of a file with this `manifest`, which begins at the offset `start`. An empty manifest means a
-    /// data shard.
+    /// Returns the footer of a file of 1.x or 2 with this `manifest`, which begins at the offset `start`. In generation 2, an
+    /// empty manifest means a data shard.
     pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
         let manifest_size = U64::new(u64_from_usize(manifest.len()));
         if self != Self::V2 {
@@ -189,7 +189,7 @@ impl Container {
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) container: Container,
-    /// The range of the manifest in the file; empty for a data shard.
+    /// The range of the manifest in the file; empty for a data shard, and in 0.1 and 1.x if the footer gives the size 0.
     pub(crate) manifest: Range<u64>,
     /// The XXH3 hash of 64 bits that the manifest must have; `None` in a data shard, which has no manifest, and in 0.1 and
     /// 1.x, whose footers have no hash.
@@ -211,8 +211,9 @@ impl Frame {
     /// manifest. The footer must end with the file.
     ///
     /// # Errors
-    /// `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; in generation 2 also `unsupported-version`,
-    /// `data-shard` and `manifest-alignment`.
+    /// `file-size` if `footer` has another length than the container's footers; `manifest-cap`, `manifest-bounds`,
+    /// `limit-manifest`; in 1.x and 2 also `footer-magic`; in generation 2 also `unsupported-version`, `data-shard` and
+    /// `manifest-alignment`.
     pub(crate) fn read(
         container: Container,
         footer: &[u8],

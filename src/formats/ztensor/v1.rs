@@ -165,8 +165,8 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// Returns the dialect that the version in `manifest` selects, for a manifest that may be invalid. Returns `None` if there
-/// is no valid version.
+/// Returns the dialect that the version in `manifest` selects, for a manifest that may be invalid. Returns `None` if there is
+/// no valid version, or if the major version is not 1.
 pub(crate) fn dialect(manifest: Input<'_>) -> Option<&'static Dialect> {
     let (_, text) = text(Rule::VersionType, RootKey::version.field().find(manifest)?).ok()?;
     let version = version(core::str::from_utf8(text).ok()?)?;

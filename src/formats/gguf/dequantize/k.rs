@@ -1,5 +1,5 @@
-//! Dequantizing the types whose blocks consist of groups. Each group has a scale of its own: a small number, times the
-//! scale of the block.
+//! Dequantizing the types `Q2_K` to `Q8_K`. Except in `Q8_K`, blocks consist of groups, and each group has a scale of its own:
+//! a small number, times the scale of the block.
 
 use zerocopy::little_endian::F32;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};

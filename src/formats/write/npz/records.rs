@@ -126,7 +126,8 @@ fn short(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }
 
-/// Returns the end records of an archive with `members` members whose directory is at the range `directory`.
+/// Returns the end records of an archive with `members` members whose directory is at the range `directory`: the zip64 end
+/// record and its locator, if a number does not fit into the end record, and the end record.
 pub(super) fn end(members: u64, directory: Range<u64>) -> Vec<u8> {
     let length = directory.end.saturating_sub(directory.start);
     let mut large = Vec::new();

@@ -79,9 +79,10 @@ pub(crate) enum Types {
     Mx,
     /// Scales whose attribute `scale_form` is `e8m0_exponent`: `f8_e8m0`.
     E8M0,
-    /// Scales whose attribute `scale_form` is `f32_factors`: floats of any width, without the key `type`.
+    /// Scales whose attribute `scale_form` is `f32_factors`: floats of 16, 32 or 64 bits. The profile defines no key `type` for
+    /// them.
     Floats,
-    /// Scales whose attribute `scale_form` is `f16_factors`: `f16` or `bf16`, without the key `type`.
+    /// Scales whose attribute `scale_form` is `f16_factors`: `f16` or `bf16`. The profile defines no key `type` for them.
     Halves,
     /// Bytes, as GGUF blocks require: the dtype must be `u8`, and the component must not have the key `type`.
     U8,
@@ -137,7 +138,8 @@ impl Types {
         }
     }
 
-    /// Returns the size in bytes of `count` elements of `part`, for which [`has_size`](Self::has_size) is true.
+    /// Returns the size in bytes of `count` elements of `part`, for which [`has_size`](Self::has_size) is true. Returns `None`
+    /// if the size exceeds 64 bits.
     pub(crate) fn bytes(self, part: &ComponentRecord, count: u64) -> Option<u64> {
         if self == Self::Mx && part.logical.is_packed() {
             return Some(count.div_ceil(2));

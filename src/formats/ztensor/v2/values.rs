@@ -50,8 +50,8 @@ fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Parsed<'m, ()>
     Ok((entries.end(input, at, Limit::Keys)?, ()))
 }
 
-/// Checks the map of attributes at `at`, which will be written. `open` is the number of maps that will be around it in the
-/// manifest. Returns the input after the map.
+/// Checks the map of attributes at `at`, which will be written: it must be deterministic CBOR within the limits, with valid
+/// names as keys. `open` is the number of maps that will be around it in the manifest. Returns the input after the map.
 pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {
     strict(at, open, limits.depth())?;
     Ok(attributes(limits, Rule::AttributesType, at)?.0)
