@@ -100,7 +100,8 @@ impl Handle {
         !matches!(self, Self::Remote(_))
     }
 
-    /// Opens the sibling file `want`. Returns `None` if no regular file can be the sibling.
+    /// Opens the sibling file `want`. Returns `None` if there is no such regular file, or no sibling is looked for, as for standard
+    /// input.
     pub(crate) fn find(&self, want: &Want) -> io::Result<Option<ShardHandle>> {
         let name = want.name();
         let found = match self {
