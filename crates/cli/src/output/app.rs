@@ -119,7 +119,8 @@ impl App {
         self.is_written
     }
 
-    /// Prints the problem of a file on standard error, after flushing standard output.
+    /// Prints the problem of a file on standard error, after flushing standard output, and raises the exit status to that of the
+    /// problem.
     pub(crate) fn problem(&mut self, problem: &Problem) -> io::Result<()> {
         self.set_exit_status(problem.status());
         self.error(problem)
