@@ -262,7 +262,7 @@ fn kind(
 /// opaque.
 ///
 /// # Errors
-/// An element is too large to be printed.
+/// An element is too large to be printed as text or JSON, or for the memory of this machine.
 fn opaque_type<'a>(
     args: &Cat,
     component: &Component<'a>,

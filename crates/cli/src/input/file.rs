@@ -207,7 +207,8 @@ impl FileWithShards {
         Self { path, root, shards: OnceLock::new() }
     }
 
-    /// Makes each group of tensors that follows a convention of quantization one tensor, unless `plain`.
+    /// Makes each group of tensors that follows a convention of quantization one tensor, unless `plain`. In a remote file, groups
+    /// whose shapes are the content of tensors stay plain tensors.
     pub(crate) fn with_conventions(self, plain: bool) -> Result<Self, Box<Problem>> {
         if plain {
             return Ok(self);

@@ -53,7 +53,7 @@ impl Flaw {
     ];
 }
 
-/// The largest number of further objects with problems whose names are printed.
+/// The largest number of further objects whose names are printed for each [`Flaw`].
 const NAMES: usize = 8;
 /// The largest number of terminal columns of the name of a further object.
 const NAME: usize = 40;

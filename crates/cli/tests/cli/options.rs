@@ -256,7 +256,7 @@ fn attributes_are_set_and_dropped() {
     assert_eq!(read("out.safetensors"), [pair("n", "Uint(1)")]);
     let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--set=n"]);
     assert!(status == 2 && why.contains("expected KEY=VALUE"), "{why}");
-    // Attributes of an object prevent the conversion to an array, but the attributes of its layout are kept.
+    // `--drop-attributes` keeps the attributes of an object whose layout needs them to decode its components.
     let mx = corpus_folder().join("v2/accept/mx.zt");
     convert(&mx, &path("mx.zt"), &["--drop-attributes", "--to=2"]);
     let archive = Archive::from_bytes(fs::read(path("mx.zt")).unwrap()).unwrap();

@@ -256,7 +256,7 @@ fn unwanted_elements_fail() {
     );
 }
 
-/// Checks a large file, whose chunks end within elements and whose objects are read in several threads.
+/// Checks a large file, whose objects consist of many chunks and are read in several threads, with and without a sandbox.
 #[test]
 fn large_files() {
     let count = 3_000_001;
