@@ -153,7 +153,8 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Makes a patch. Returns the line to print about the patch, and whether the user asked not to print the line.
+/// Makes a patch, and gives its file its name. Returns the line to print about the patch, and whether the user asked not to print
+/// the line.
 fn written_patch(
     args: &PatchMake,
     files: &Files<'_>,
@@ -197,7 +198,8 @@ fn share(length: u64, bytes: u64) -> String {
     })
 }
 
-/// Applies patches. Returns the line to print about the result, and whether the user asked not to print the line.
+/// Applies patches, and gives the result its name. Returns the line to print about the result, and whether the user asked not to
+/// print the line.
 fn applied(
     args: &PatchApply,
     files: &Files<'_>,

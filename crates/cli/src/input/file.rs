@@ -121,8 +121,8 @@ impl Opened {
         Ok(Self::new(path, Handle::Memory(bytes), length))
     }
 
-    /// Validates the manifest or header of the file. If the file is an index, opens the files that it names, and validates
-    /// their headers.
+    /// Validates the manifest or header of the file. If the file is an index (`*.index.json`), opens the files that it names, and
+    /// validates their headers.
     pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
         let recognition = recognize(&self.file, self.length, &self.path);
         let recognition = recognition

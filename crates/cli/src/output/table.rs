@@ -63,9 +63,9 @@ pub(crate) struct Table<const N: usize> {
     seen: [Seen; N],
     /// The width of each table column in columns of the terminal, or `None` for a table column that is left out.
     widths: [Option<usize>; N],
-    /// The width of the widest indented name of at most [`NAME`] columns.
+    /// The width of the widest indented name of at most [`NAME`] columns, or of the header if that is wider.
     name_width: usize,
-    /// The width of the widest indented name.
+    /// The width of the widest indented name, or of the header if that is wider.
     longest: usize,
     /// The width of a line in terminal columns, to which names are shortened. `None` if names are not shortened.
     line: Option<usize>,

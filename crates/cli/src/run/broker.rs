@@ -294,7 +294,7 @@ impl<'a> Broker<'a> {
                 self.source.put_back(tasks.into_iter().map(|task| task.item));
                 self.slots.get_mut(slot).map(Option::take);
             }
-            // The worker is gone. `receive` will report its last job, or why it never started.
+            // The worker is gone. `receive` will report its job or put its jobs back, or report why it never started.
             Err(error) if is_gone(&error) => running.tasks.extend(tasks),
             // Other workers will return descriptors soon, so retry later.
             Err(error) if is_too_many(&error) && !is_idle => {
@@ -317,7 +317,8 @@ impl<'a> Broker<'a> {
     }
 
     /// Returns whether the worker in `slot` can take `task`. If the task is the first of a packet (`is_first`) and the slot's
-    /// worker is idle or missing, starts a new worker for it.
+    /// worker is idle or missing, starts a new worker for it. If it cannot be started, returns false, and the command will end
+    /// unless another worker runs.
     fn can_take(
         &mut self,
         slot: usize,
@@ -517,7 +518,8 @@ impl<'a> Broker<'a> {
         Ok(Ok(()))
     }
 
-    /// Prints `text` of the current job of the worker in `slot`, or keeps it until the job is done.
+    /// Prints `text` of the current job of the worker in `slot`, or keeps it until the job is done. Control characters, too much
+    /// text, and text while no job runs are faults of the worker.
     fn text(
         &mut self,
         app: &mut App,
@@ -549,8 +551,9 @@ impl<'a> Broker<'a> {
         app.text(stream, text).map(Ok)
     }
 
-    /// Opens the file `want`, which input `number` of the current job refers to, and sends it to the worker in `slot`.
-    /// Remote inputs find their siblings through another process.
+    /// Opens the file `want`, which input `number` of the current job refers to, and sends it to the worker in `slot`. Remote
+    /// inputs find their siblings through another process. A request while no job runs, for such an input, or beyond the limit on
+    /// shards is a fault of the worker.
     fn find(&mut self, slot: usize, number: u32, want: &Want) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
         let Some(task) = running.tasks.front_mut() else {

@@ -31,7 +31,7 @@ pub(crate) enum Handle {
     Memory(Vec<u8>),
 }
 
-/// The way to find the sibling files that a local file names: its shards, or the files of an index.
+/// The way to find the sibling files that a local file names: its shards, or the files that an index (`*.index.json`) names.
 #[derive(Clone, Debug)]
 pub(crate) enum Finder {
     /// No sibling is looked for.

@@ -184,8 +184,8 @@ fn checked(list: &str, file: &Path, options: &[&str]) -> (Option<i32>, String, S
     (status, out.to_owned(), complaint.to_owned())
 }
 
-/// Writes a file of three tensors of four bytes, of which `data` has the first ones, and `shape` is the shape of the second one,
-/// `b`. Returns its path and its list.
+/// Writes a file of three tensors of four bytes each. `data` has the first byte of each tensor, and `shape` is the shape of the
+/// second tensor, `b`. Returns its path and its list.
 fn listed(name: &str, shape: &[usize], data: [u8; 3]) -> (PathBuf, String) {
     let [a, b, c] = [0, 64, 128].map(|at| [("data", raw("u8", 64 + at, 4, &[]))]);
     let mut bytes = vec![0; 132];

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use crate::number::Style;
 use scalar::Scalar;
 
-/// The largest size in bytes of an element that is printed: an element is held in memory.
+/// The largest size in bytes of an element that is printed as text or JSON: such an element is held in memory.
 pub(super) const MOST: u64 = 16 << 20;
 
 /// A printer of elements of one opaque NumPy type, such as text, dates or records.

@@ -78,7 +78,7 @@ fn a_worker_that_does_nothing_is_killed() {
     let lines = json_lines(&output.stdout);
     let found = verdicts(&lines);
     assert!(found.iter().map(|(file, _)| *file).eq(paths.iter().map(|path| text(path))));
-    // The file that the killed worker was reading, if there was one, is not tried again.
+    // If the killed worker had a single file left, that file is not tried again.
     let errors = found.iter().filter(|(_, verdict)| *verdict != "valid").count();
     assert!(errors <= 1, "{errors}");
     assert!(is_gone(workers[0]));

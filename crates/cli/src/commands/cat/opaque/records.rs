@@ -177,7 +177,7 @@ impl Text<'_> {
         self.0.starts_with(token)
     }
 
-    /// Removes the character `token` and blanks before it if they come next, and returns whether the character did.
+    /// Removes blanks, and then the character `token` if it comes next. Returns whether it came next.
     fn accept(&mut self, token: char) -> bool {
         self.skip_blanks();
         let rest = self.0.strip_prefix(token);
