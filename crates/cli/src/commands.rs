@@ -37,8 +37,8 @@ pub(crate) struct Job<'a> {
 
 /// Creates the files that a command writes.
 pub(crate) trait Create {
-    /// Creates output `number` of a set with `shards` shards (0 of 0 for a single file). Output number `shards` is the root or
-    /// index. The file gets its name in [`publish`](Self::publish).
+    /// Creates output `number` of a set with `shards` shards (0 of 0 for a single file). Output number `shards` is the root of a
+    /// zTensor file, or the index (`*.index.json`) of safetensors files. The file gets its name in [`publish`](Self::publish).
     fn create(&self, number: u32, shards: u32) -> io::Result<File>;
 
     /// Gives the complete files their names. In a worker this does nothing: the broker publishes the files when the worker has

@@ -69,8 +69,8 @@ fn main() -> ExitCode {
     app.end(written)
 }
 
-/// Runs this process as a worker, or as the process that fetches a remote file, if its first argument says so. Returns its exit
-/// status.
+/// Runs this process as a worker, or as the process that fetches a remote file, if its first argument says so, and returns its exit
+/// status. Returns `None` in the process that the user has started.
 #[cfg(target_os = "linux")]
 fn child() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;

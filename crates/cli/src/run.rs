@@ -21,7 +21,9 @@ use crate::commands::{self, Create, Job, check, convert, hash};
 use crate::output::app::App;
 use crate::output::report::Problem;
 
-/// Runs a command: in workers if `mode` asks for confinement or `--jobs` for several processes, and in this process otherwise.
+/// Runs a command: in workers if `mode` asks for confinement or `--jobs` is given, and in this process otherwise. On systems other
+/// than Linux, `--require-sandbox` and `--jobs` are errors. If `hash --check` is given no files, the files that the list names are
+/// added to `call` first.
 pub(crate) fn run(app: &mut App, call: &mut Call, mode: Confinement) -> io::Result<()> {
     if let Call::Hash(args) = call
         && let ([list], true) = (&args.check[..], args.files.is_empty())
@@ -98,8 +100,8 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Returns the path of output `number` of `shards`, and whether an existing file is replaced. Returns `None` if the command
-/// has no such output.
+/// Returns the path of output `number` of `shards`, and whether an existing file is replaced. Returns `None` if the command has no
+/// such output, or `shards` exceeds the limit on shards.
 fn output(call: &Call, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
     // The bound holds for a worker that was taken over, too, which could otherwise create files without end.
     if shards > call.strictness().options().limit().shards() {

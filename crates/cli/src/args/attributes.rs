@@ -37,7 +37,7 @@ impl Set {
 /// unset and set is appended.
 ///
 /// # Errors
-/// A key of `unset` does not exist, a value cannot be encoded, or memory runs out.
+/// A text of `set` is not `KEY=VALUE`, a key of `unset` does not exist, a value cannot be encoded, or memory runs out.
 pub(crate) fn changed(
     old: &Attributes<'_>,
     set: &[String],

@@ -206,8 +206,9 @@ pub(crate) enum To {
     V2,
 }
 
-/// Returns the arguments of the command, with `--zstd 3` rewritten as `--zstd=3`, and `--dequantize f16` as `--dequantize=f16`. These
-/// values are optional, so clap takes them only after `=`, and the next argument is a value only if it is a level or a type.
+/// Returns the arguments of the command, with `--zstd 3` rewritten as `--zstd=3`, and `--dequantize f16` as `--dequantize=f16`.
+/// These values are optional, so clap takes them only after `=`, and the next argument is a value only if it is a number up to 255
+/// or a floating-point type.
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     let mut given = std::env::args_os().peekable();
     std::iter::from_fn(move || {

@@ -9,7 +9,7 @@ const NAMES: usize = 1 << 16;
 /// The largest length in bytes of a name that is compared: the missing name, and each existing name.
 const LONG: usize = 128;
 
-/// Returns the sentence that no tensor matches `pattern`, with the most similar of `names`.
+/// Returns the sentence that no tensor matches `pattern`, with the most similar of `names` if one is similar.
 pub(crate) fn no_match<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> String {
     let bare = pattern.replace(['*', '?', '\\'], "");
     let near = nearest(&bare, names, 0.6);
@@ -19,15 +19,15 @@ pub(crate) fn no_match<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) 
     format!("no tensor matches the pattern {pattern}{near}")
 }
 
-/// Returns the sentence that there is no attribute `key`, with the most similar of `keys`.
+/// Returns the sentence that there is no attribute `key`, with the most similar of `keys` if one is similar.
 pub(crate) fn no_attribute<'n>(key: &str, keys: impl Iterator<Item = &'n str>) -> String {
     let near = nearest(key, keys, 0.8);
     let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
     format!("no attribute named {}{}", escape::quoted(key), near.unwrap_or_default())
 }
 
-/// Returns the one of `names` that is most similar to `wanted`, or `None` if no name has a similarity (0 to 1) above
-/// `least`. Names of more than [`LONG`] bytes, and names after the first [`NAMES`], are not compared.
+/// Returns the one of `names` that is most similar to `wanted`, or `None` if no name has a similarity (0 to 1) above `least`, or if
+/// `wanted` has more than [`LONG`] bytes. Names of more than [`LONG`] bytes, and names after the first [`NAMES`], are not compared.
 pub(crate) fn nearest<'n>(
     wanted: &str,
     names: impl Iterator<Item = &'n str>,

@@ -49,10 +49,10 @@ impl Work {
         self.0 = self.0.saturating_add(more);
     }
 
-    /// Subtracts the work of looking at `bytes` bytes once.
+    /// Subtracts the work of looking at `bytes` bytes once: `bytes` + 1, so that an attempt on an empty rest counts, too.
     ///
     /// # Errors
-    /// No work is left.
+    /// Less work than that is left.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.0.checked_sub(u64_from_usize(bytes).saturating_add(1));
         self.0 =
@@ -136,8 +136,8 @@ fn too_long(longest: usize) -> String {
     format!("--rename: a new name would exceed the maximum of {longest} bytes")
 }
 
-/// Splits the text after `s/` at slashes without a backslash, into the pattern, the replacement, and whether the flag `g`
-/// follows.
+/// Splits the text after `s/` at slashes without a backslash, into the pattern, the replacement, and whether the flag `g` follows.
+/// A slash after a backslash loses the backslash. Returns `None` if there are not exactly two slashes, or another flag follows.
 fn split(text: &str) -> Option<(String, String, bool)> {
     let (mut parts, mut part, mut chars) = (Vec::new(), String::new(), text.chars());
     while let Some(own) = chars.next() {
@@ -158,7 +158,8 @@ fn split(text: &str) -> Option<(String, String, bool)> {
     }
 }
 
-/// Parses a replacement in the notation of `sed`: `&` is the whole match, `\1` the first group.
+/// Parses a replacement in the notation of `sed`: `&` and `\0` are the whole match, `\1` the first group. A backslash before any
+/// other character stands for that character.
 fn pieces(replacement: &str) -> Vec<Piece> {
     let (mut pieces, mut text, mut chars) = (Vec::new(), String::new(), replacement.chars());
     let mut group = |text: &mut String, group| {

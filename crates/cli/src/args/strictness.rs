@@ -58,7 +58,8 @@ impl Strictness {
         !self.no_shards
     }
 
-    /// Returns the largest number of sibling files that may be opened for one file: its shards, or the files that an index names.
+    /// Returns the largest number of sibling files that may be opened for one file: its shards, or the files that an index
+    /// (`*.index.json`) names. With `--no-shards` it is 0.
     pub(crate) fn max_siblings(&self) -> u32 {
         if self.no_shards { 0 } else { self.options().limit().shards() }
     }

@@ -66,7 +66,9 @@ enum Stop {
     Output(io::Error),
 }
 
-/// Returns the component that the command line asks for.
+/// Returns the component that the command line asks for. If it asks for the values of a quantized tensor, returns the first
+/// component of the tensor. Returns a message if there is no such tensor or component, or several components and none is called
+/// `data`.
 fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, Stop> {
     let object = match (args.index, &args.name) {
         (Some(index), _) => archive.manifest().tensor_at(index).ok_or_else(|| {
@@ -262,7 +264,7 @@ fn kind(
 /// opaque.
 ///
 /// # Errors
-/// An element is too large to be printed.
+/// An element is too large to be printed as text or JSON, or for the memory of this machine.
 fn opaque_type<'a>(
     args: &Cat,
     component: &Component<'a>,

@@ -132,7 +132,8 @@ fn archive(args: &Convert, mut file: Opened) -> Result<(FileWithShards, u64), Bo
     Ok((file.archive(&options)?.with_conventions(args.dequantize.is_none())?, trimmed))
 }
 
-/// Shortens `file` to the end of its last tensor, and returns the number of bytes that are left out.
+/// Shortens `file` to the end of its last tensor, and returns the number of bytes that are left out. A file whose format zten does
+/// not read, or whose format does not tell this end, stays as it is.
 fn trim(file: &mut Opened, options: &OpenOptions) -> Result<u64, Box<Problem>> {
     let failed = |error| Box::new(Problem::format_error(&file.path, &error, None));
     let recognition = recognize(&file.file, file.length, &file.path).map_err(failed)?;
@@ -167,7 +168,8 @@ fn convert(
     }
 }
 
-/// Adds the line about values that the archive of a checkpoint leaves out to the `notes` for the user.
+/// Adds the line about values that the archive of a checkpoint leaves out to the `notes` for the user, and with `--verbose` a line
+/// for each of these values.
 fn add_left_out(notes: &mut Vec<String>, args: &Convert, archive: &FileWithShards) {
     notes.extend(left_out(archive.manifest()));
     if args.verbose {

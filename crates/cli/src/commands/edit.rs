@@ -37,7 +37,8 @@ struct Edition {
 }
 
 impl Edition {
-    /// Computes the new content of `archive` from its manifest or header.
+    /// Computes the new content of `archive` from its manifest or header. A file of 0.1, a data shard, a file of a format that
+    /// `edit` does not write, and an OUT with the suffix of another format are errors.
     fn new(args: &Edit, archive: &FileWithShards) -> Result<Self, Box<Problem>> {
         let manifest = archive.manifest();
         match (manifest.generation(), manifest.file_format()) {

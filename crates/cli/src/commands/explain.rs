@@ -66,7 +66,7 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
     Ok(())
 }
 
-/// Wraps `text` at words into lines that fit the columns.
+/// Wraps `text` at spaces into lines that fit in [`COLUMNS`] after the label. A longer word has a line of its own.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -82,7 +82,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the message for the unknown rule `id`, with rules of similar ids.
+/// Returns the message for the unknown rule `id`, with up to five rules of similar ids.
 fn unknown(id: &str) -> String {
     let mut close: Vec<_> = rows()
         .map(|row| {

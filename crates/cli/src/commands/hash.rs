@@ -1,5 +1,5 @@
-//! `zten hash`: prints a list with the digest of each decoded component of a file, compares files with a list that was
-//! printed before (`--check`), or prints the identity of a file's tensors (`--id`).
+//! `zten hash`: prints a list with the digest of each decoded component of a file, compares files with a list that was printed
+//! before (`--check`), or prints the identity of a file's tensors (`--id`) or its content digest (`--content`).
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,8 +23,9 @@ use crate::output::app::App;
 use crate::output::report::Problem;
 use crate::source::remote;
 
-/// Hashes all components of a file, and prints the list when all have been verified. If there is a `second` file, `first`
-/// is a list of digests, and the second file is compared with the list.
+/// Hashes all components of a file, or with `--only` those of the selected tensors, and prints the list when all have been
+/// verified, or what `--id` or `--content` asks for. If there is a `second` file, `first` is a list of digests, and the second file
+/// is compared with the list.
 pub(crate) fn run(
     app: &mut App,
     args: &Hash,
@@ -269,7 +270,8 @@ impl<'a> Hashed<'a> {
         unread.map_or(Ok(()), |problem| app.problem(problem))
     }
 
-    /// Compares the file with `list`, and prints each component that differs.
+    /// Compares the file with `list`, and prints each component that differs, and the number of those that match, unless the user
+    /// asked to print nothing. If a component was not read, prints only that problem.
     fn check(&self, app: &mut App, args: &Hash, list: &Digests) -> io::Result<()> {
         if let Some(problem) = &self.sums.unread {
             return app.problem(problem);

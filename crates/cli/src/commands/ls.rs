@@ -71,7 +71,7 @@ pub(crate) fn run(
     list(&mut app.out, args, archive, &selection)
 }
 
-/// Prints the attributes, objects and totals of one file.
+/// Prints the attributes, objects and totals of one file. The attributes are left out if there are patterns, which select objects.
 fn list(
     out: &mut dyn Write,
     args: &Ls,
@@ -133,7 +133,8 @@ const NAMES: usize = 8;
 /// The largest number of terminal columns of the name of an unread object in the footer.
 const NAME: usize = 40;
 
-/// Returns phrases about the objects that are not readable: how many are opaque, and which ones are unread by which rule.
+/// Returns phrases about the objects that are not readable: how many are opaque, how many are unread, and the names and rules of
+/// the first [`NAMES`] unread ones.
 fn states(selection: &Selection<'_>) -> Vec<String> {
     let (mut opaque, mut unread, mut named) = (0_u64, 0_u64, Vec::new());
     for object in selection.objects() {

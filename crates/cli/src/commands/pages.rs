@@ -15,7 +15,8 @@ pub(crate) fn completions(app: &mut App, args: &Completions) -> io::Result<()> {
     app.out.write_all(&script)
 }
 
-/// Prints the manual page of `zten`, or writes all pages to a folder: `zten.1`, and `zten-COMMAND.1` for each command.
+/// Prints the manual page of `zten`, or writes all pages to a folder: `zten.1`, `zten-COMMAND.1` for each command, and
+/// `zten-patch-COMMAND.1` for each subcommand of `zten patch`.
 pub(crate) fn man(app: &mut App, args: &Man) -> io::Result<()> {
     let command = Args::command().disable_help_subcommand(true);
     let Some(folder) = &args.folder else {

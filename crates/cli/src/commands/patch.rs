@@ -61,7 +61,8 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the format of the file that is written, which for patches is zTensor; `None` if the suffix of the output is unknown.
+/// Returns the format of the output: for `apply` by the suffix of NEW, or `None` if this suffix is unknown. For the other
+/// subcommands it is zTensor, the format of patches.
 fn target(args: &Args) -> Option<WrittenFormat> {
     match &args.action {
         PatchAction::Apply(args) => WrittenFormat::from_path(&args.output),
@@ -152,7 +153,8 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Makes a patch. Returns the line to print about the patch, and whether the user asked not to print the line.
+/// Makes a patch, and gives its file its name. Returns the line to print about the patch, and whether the user asked not to print
+/// the line.
 fn written_patch(
     args: &PatchMake,
     files: &Files<'_>,
@@ -196,7 +198,8 @@ fn share(length: u64, bytes: u64) -> String {
     })
 }
 
-/// Applies patches. Returns the line to print about the result, and whether the user asked not to print the line.
+/// Applies patches, and gives the result its name. Returns the line to print about the result, and whether the user asked not to
+/// print the line.
 fn applied(
     args: &PatchApply,
     files: &Files<'_>,
@@ -236,7 +239,8 @@ fn applied(
     Ok((format!("{path}: written ({size}, {tensors}, identity {identity})"), args.quiet))
 }
 
-/// Returns the settings of a zTensor file: its generation is that of the file that the last patch was made for, or of OLD.
+/// Returns the settings of a zTensor file: its generation is 2 if the last patch was made for a file of generation 2, or, where
+/// that patch does not tell, if OLD is of generation 2. Otherwise it is 1.2.
 fn options(args: &PatchApply, files: &Files<'_>, patches: &[Patch<'_>]) -> WriteOptions {
     let own = files.archives.first().and_then(|archive| archive.generation());
     let generation = match patches.last().and_then(Patch::generation).or(own) {

@@ -28,7 +28,8 @@ const NAMES: usize = 8;
 /// The largest number of terminal columns of the name of an object in a message.
 const NAME: usize = 40;
 
-/// Prints the statistics of the selected objects, after all of them have been read and verified.
+/// Prints the statistics of the selected objects, after all of them have been read and verified. With `--fail-on`, also reports the
+/// objects with the unwanted elements, and those without statistics.
 pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::Result<()> {
     let order = match args.sort {
         None if args.json || args.csv => None,

@@ -121,8 +121,8 @@ impl Opened {
         Ok(Self::new(path, Handle::Memory(bytes), length))
     }
 
-    /// Validates the manifest or header of the file. If the file is an index, opens the files that it names, and validates
-    /// their headers.
+    /// Validates the manifest or header of the file. If the file is an index (`*.index.json`), opens the files that it names, and
+    /// validates their headers.
     pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
         let recognition = recognize(&self.file, self.length, &self.path);
         let recognition = recognition
@@ -207,7 +207,8 @@ impl FileWithShards {
         Self { path, root, shards: OnceLock::new() }
     }
 
-    /// Makes each group of tensors that follows a convention of quantization one tensor, unless `plain`.
+    /// Makes each group of tensors that follows a convention of quantization one tensor, unless `plain`. In a remote file, groups
+    /// whose shapes are the content of tensors stay plain tensors.
     pub(crate) fn with_conventions(self, plain: bool) -> Result<Self, Box<Problem>> {
         if plain {
             return Ok(self);

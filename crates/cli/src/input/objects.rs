@@ -18,7 +18,8 @@ impl Threads for Pool {
     }
 }
 
-/// Returns the threads for the objects of `archive`. Returns `None` if the objects are read one after another.
+/// Returns the threads for the objects of `archive`. Returns `None` if the objects are read one after another: the file is remote,
+/// stores less than [`WORTH_IT`] bytes, or there is a single thread.
 pub(crate) fn threads_for(archive: &FileWithShards) -> Option<&'static dyn Threads> {
     // A remote file is fetched ahead in the order of the manifest, so its objects are read in that order.
     let is_local = archive.source().is_local();

@@ -72,7 +72,8 @@ impl<'a> Sources<'a> {
     }
 
     /// Returns the error to report for `failure`. If `failure` says that a feature is not supported, validates the whole file
-    /// first, and returns the error of an invalid part instead, so that every command calls an invalid file invalid.
+    /// first, and returns the error of a part that is invalid or exceeds a limit instead, so that every command calls an invalid
+    /// file invalid. If a shard cannot be read meanwhile, returns that error.
     pub(crate) fn settle(&mut self, failure: Error) -> Error {
         if Rank::from(failure.kind()) != Rank::Unsupported {
             return failure;

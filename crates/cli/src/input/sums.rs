@@ -17,7 +17,8 @@ pub(crate) struct Sums {
     pub(crate) unread: Option<Box<Problem>>,
 }
 
-/// Verifies the components of all tensors that `selects` accepts, and returns their sums. Other tensors have no sums.
+/// Verifies the components of all tensors that `selects` accepts, and returns their sums. Other tensors have no sums. Neither has a
+/// tensor that needs what is not supported: its problem is in `unread`.
 pub(crate) fn sums(
     archive: &FileWithShards,
     of: Of,

@@ -38,7 +38,8 @@ impl Channel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message to the packet that is sent to the broker next.
+    /// Adds a message to the packet that is sent to the broker next. If the packet has no room for the message, the packet is sent
+    /// first.
     pub(crate) fn put(&self, request: &Request<'_>) -> io::Result<()> {
         self.lock().put(request)
     }
@@ -50,8 +51,8 @@ impl Channel {
         state.flush()
     }
 
-    /// Moves `text`, which the job prints on `stream`, to the messages that are sent to the broker next. The bytes of an
-    /// incomplete character at the end stay in `text`.
+    /// Moves `text`, which the job prints on `stream`, to the messages that are sent to the broker next. The bytes of an incomplete
+    /// character at the end stay in `text`. Any other text that is not UTF-8 is an error.
     pub(crate) fn text(&self, stream: Stream, text: &mut Vec<u8>) -> io::Result<()> {
         let valid = match str::from_utf8(text) {
             Ok(_) => text.len(),
@@ -69,7 +70,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Asks the broker for the sibling file `want` of input `number`.
+    /// Asks the broker for the sibling file `want` of input `number`. Returns `None` if there is no such file.
     pub(crate) fn find(
         &self,
         number: u32,
@@ -82,7 +83,8 @@ impl Channel {
         }
     }
 
-    /// Asks the broker for the length of the blob `sha256` in the store of input `number`, a manifest.
+    /// Asks the broker for the length of the blob `sha256` in the store of input `number`, a manifest of Ollama. Returns `None` if
+    /// the store has no such blob.
     pub(crate) fn blob(&self, number: u32, sha256: &Sha256) -> io::Result<Option<u64>> {
         match self.ask(&Request::Blob(number, *sha256))? {
             Answer::Blob(length) => Ok(length),
@@ -114,8 +116,8 @@ impl Channel {
         }
     }
 
-    /// Returns the next input, or `None` if no more follow. Sends the pending results first if the next input has not
-    /// arrived or has at least `large` bytes, so that they are not delayed.
+    /// Returns the next input, or `None` if no more follow. Sends the pending results first if the next input has not arrived, is
+    /// not a local file, or has at least `large` bytes, so that they are not delayed.
     pub(crate) fn next(&self, large: u64) -> io::Result<Option<(Input, Option<File>)>> {
         let mut state = self.lock();
         match state.ahead.front() {

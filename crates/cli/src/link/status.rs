@@ -14,12 +14,12 @@
     serde::Deserialize,
 )]
 pub(crate) enum Status {
-    /// All files are valid.
+    /// All files are valid or tolerated, and the command has done what it was asked for.
     #[default]
     Success,
     /// A file needs an unsupported feature, and none is invalid.
     Unsupported,
-    /// A file is invalid or exceeds a limit, or two compared files differ.
+    /// A file is invalid, exceeds a limit, or differs from the file or list that it is compared with.
     Invalid,
     /// The command line is wrong, or a file could not be read or written.
     Error,

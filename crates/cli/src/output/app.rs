@@ -90,8 +90,8 @@ impl App {
         Self { out, status: Status::Success, errors: Errors::Own, is_written: false }
     }
 
-    /// Creates the output of a worker. The broker prints its text, unless the command `writes_data`: data goes to
-    /// standard output without a detour.
+    /// Creates the output of a worker. The broker prints its text, except for the standard output of a command that `writes_data`:
+    /// data goes there without a detour.
     #[cfg(target_os = "linux")]
     pub(crate) fn in_worker(channel: &Arc<Channel>, writes_data: bool) -> Self {
         let out = if writes_data {
@@ -119,7 +119,8 @@ impl App {
         self.is_written
     }
 
-    /// Prints the problem of a file on standard error, after flushing standard output.
+    /// Prints the problem of a file on standard error, after flushing standard output, and raises the exit status to that of the
+    /// problem.
     pub(crate) fn problem(&mut self, problem: &Problem) -> io::Result<()> {
         self.set_exit_status(problem.status());
         self.error(problem)

@@ -58,7 +58,8 @@ impl<'a, T: Fold> Leaf<'a, T> {
     }
 }
 
-/// Returns the byte range and the value of the last part of `name` between dots that is a number without leading zeros.
+/// Returns the byte range and the value of the last part of `name` between dots that is a number of at most 64 bits without leading
+/// zeros, or `None` if no part is one.
 fn number(name: &str) -> Option<(Range<usize>, u64)> {
     let mut end = name.len();
     for part in name.rsplit('.') {
@@ -210,7 +211,7 @@ impl<'a, T: Fold> Tree<'a, T> {
     }
 
     /// Writes a table of `columns` with a row for each group and leaf that is less than `depth` levels deep. `cells` returns the
-    /// cells of a leaf, or of a group if its second argument is true.
+    /// cells of a leaf, or of a group if its second argument is true. Writes nothing, not even a header, if there are no leaves.
     pub(crate) fn write<const N: usize>(
         &self,
         out: &mut dyn Write,

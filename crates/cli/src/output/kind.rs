@@ -11,7 +11,7 @@ use crate::output::report::{Problem, Verdict};
 /// The outcome of checking a file: the description of a valid file, or the problem.
 pub(crate) type Outcome = Result<Valid, Box<Problem>>;
 
-/// The description of a valid file.
+/// The description of a valid file, or of a file of a kind that holds no tensors.
 #[derive(Debug)]
 pub(crate) struct Valid {
     pub(crate) verdict: Verdict,

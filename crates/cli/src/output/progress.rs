@@ -74,8 +74,9 @@ pub(crate) fn draw(done: u64, total: u64, millis: u64) {
     let _ = write!(io::stderr().lock(), "\r\x1b[2K{}", line(done, total, millis));
 }
 
-/// Returns the progress line for `done` of `total` bytes after `millis` milliseconds: the share that is done in percent,
-/// both numbers of bytes, the mean rate so far, and the time left at this rate.
+/// Returns the progress line for `done` of `total` bytes after `millis` milliseconds: the share that is done in percent, both
+/// numbers of bytes, and, if the rate is at least one byte a second, the mean rate so far and the time left at this rate. A `done`
+/// beyond `total` counts as `total`.
 fn line(done: u64, total: u64, millis: u64) -> String {
     let done = done.min(total);
     let hundredths = u128::from(done).saturating_mul(100);
@@ -147,7 +148,7 @@ impl Progress {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Counts `bytes` bytes that have been read, and draws the line if it is time.
+    /// Counts `bytes` bytes that have been read, and draws the line if it is time and standard error is a terminal.
     fn note(&self, bytes: usize) {
         // The headers of zstd frames are read twice (first to check the frames), so the sum may exceed the total.
         let bytes = u64::try_from(bytes).unwrap_or_default();

@@ -53,7 +53,7 @@ impl Flaw {
     ];
 }
 
-/// The largest number of further objects with problems whose names are printed.
+/// The largest number of further objects whose names are printed for each [`Flaw`].
 const NAMES: usize = 8;
 /// The largest number of terminal columns of the name of a further object.
 const NAME: usize = 40;
@@ -127,7 +127,8 @@ impl Problem {
         Self { file: remote::shown(file).into_owned(), finding, more: None, notes: Vec::new() }
     }
 
-    /// Creates the problem of a zTensor file that could not be opened as an archive.
+    /// Creates the problem of a file that cannot be read, or cannot be opened as an archive, without a format besides that of the
+    /// broken rule.
     pub(crate) fn opening(path: &Path, error: &Error) -> Self {
         Self::found(path, Finding::from_error(error))
     }

@@ -13,7 +13,7 @@ pub(crate) enum Column {
     Text(&'static str),
     /// Numbers, aligned to the right.
     Number(&'static str),
-    /// Text. The column is left out if all rows have the same text.
+    /// Text. The column is left out if all rows have the same text, where empty cells do not count.
     Common(&'static str),
 }
 
@@ -63,17 +63,17 @@ pub(crate) struct Table<const N: usize> {
     seen: [Seen; N],
     /// The width of each table column in columns of the terminal, or `None` for a table column that is left out.
     widths: [Option<usize>; N],
-    /// The width of the widest indented name of at most [`NAME`] columns.
+    /// The width of the widest indented name of at most [`NAME`] columns, or of the header if that is wider.
     name_width: usize,
-    /// The width of the widest indented name.
+    /// The width of the widest indented name, or of the header if that is wider.
     longest: usize,
     /// The width of a line in terminal columns, to which names are shortened. `None` if names are not shortened.
     line: Option<usize>,
 }
 
 impl<const N: usize> Table<N> {
-    /// Measures all rows, which `rows` passes to its argument. If `line` is given, names are shortened so that lines have
-    /// at most `line` columns.
+    /// Measures all rows, which `rows` passes to its argument. If `line` is given, names are shortened, but to no less than
+    /// [`SHORTEST`] columns, so that lines have at most `line` columns.
     pub(crate) fn measure(
         columns: [Column; N],
         line: Option<usize>,
@@ -129,7 +129,8 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// Returns the texts of the columns that are left out because all rows have the same text.
+    /// Returns the texts of the columns that are left out because all rows have the same text. A column whose cells are all empty
+    /// has none.
     pub(crate) fn common(&self) -> impl Iterator<Item = &str> {
         let columns = self.columns.iter().zip(&self.seen);
         columns.filter_map(|(column, seen)| match (column, seen) {
@@ -239,8 +240,8 @@ impl Alike {
         self.0 = repeated;
     }
 
-    /// Shortens `name` to `columns`. If another name is shortened to the same text, puts `number`, which must be unique, in the
-    /// middle.
+    /// Shortens `name` to `columns`. If another name that was added is shortened to the same text, puts `number`, which must be
+    /// unique, in the middle. A name that is short enough stays as it is.
     pub(crate) fn shortened(&self, name: &str, columns: usize, number: usize) -> String {
         let plain = shortened(name, columns);
         if self.0.binary_search(&hash(&plain)).is_err() || plain == Name(name).to_string() {
@@ -263,8 +264,8 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// Shortens `name` to at most `columns` columns by replacing its middle by an ellipsis. A name that contains an ellipsis
-/// itself is put between quotes, so that an ellipsis without quotes is always a cut.
+/// Shortens `name` to at most `columns` columns by replacing its middle by an ellipsis. If the name contains an ellipsis itself, or
+/// one of its ends needs quotes or escapes, both ends are put between quotes, so that an ellipsis without quotes is always a cut.
 pub(crate) fn shortened(name: &str, columns: usize) -> String {
     if Name(name).columns() <= columns {
         return Name(name).to_string();
@@ -275,7 +276,8 @@ pub(crate) fn shortened(name: &str, columns: usize) -> String {
     if plain { bare } else { escape::word(name, columns.saturating_sub(4)) }
 }
 
-/// Writes `words`, separated by commas, on lines of at most 80 columns.
+/// Writes `words`, separated by commas, on lines of at most 80 columns. A longer word is not divided. Lines after the first are
+/// indented.
 pub(crate) fn list(out: &mut dyn Write, words: impl IntoIterator<Item = String>) -> io::Result<()> {
     let (mut words, mut at) = (words.into_iter().peekable(), 0_usize);
     while let Some(word) = words.next() {

@@ -1,11 +1,11 @@
 //! The broker: the process that the user called. The broker opens files, hands them to workers, and prints the text that the
 //! workers render.
 //!
-//! A worker is confined and opens no file. The broker reads no byte of a file that it hands over. It does not trust the
-//! messages of a worker, and accepts only text without control characters except the command's own colors, a status, and
-//! the names of sibling files, which it opens at the paths that the rules on shards give, and the digests of blobs, whose lengths
-//! it looks up in the store that it has found itself. However a worker ends, the broker
-//! reports the job that the worker was on, and gives its other jobs to another worker.
+//! A worker is confined and opens no file. The broker reads no byte of a file that it hands over. It does not trust the messages of
+//! a worker, and accepts only text without control characters except the command's own colors, a status, and the names of sibling
+//! files, which it opens at the paths that the rules on shards give, and the digests of blobs, whose lengths it looks up in the
+//! store that it has found itself. However a worker ends, no job is lost: if it had several jobs, each is tried again in a worker
+//! of its own, and a single job of a worker that was ready is reported.
 
 mod ordered;
 mod running;
@@ -160,7 +160,7 @@ impl<'a> Broker<'a> {
     /// Creates a broker of up to `jobs` workers.
     ///
     /// # Errors
-    /// The list of files cannot be opened.
+    /// The list of files cannot be opened, or the beginning of the output cannot be written.
     fn of(app: &mut App, call: &'a Call, mode: Confinement, jobs: u16) -> Result<Self, String> {
         let source = JobSource::new(call)?;
         let checks = match call {
@@ -294,7 +294,7 @@ impl<'a> Broker<'a> {
                 self.source.put_back(tasks.into_iter().map(|task| task.item));
                 self.slots.get_mut(slot).map(Option::take);
             }
-            // The worker is gone. `receive` will report its last job, or why it never started.
+            // The worker is gone. `receive` will report its job or put its jobs back, or report why it never started.
             Err(error) if is_gone(&error) => running.tasks.extend(tasks),
             // Other workers will return descriptors soon, so retry later.
             Err(error) if is_too_many(&error) && !is_idle => {
@@ -317,7 +317,8 @@ impl<'a> Broker<'a> {
     }
 
     /// Returns whether the worker in `slot` can take `task`. If the task is the first of a packet (`is_first`) and the slot's
-    /// worker is idle or missing, starts a new worker for it.
+    /// worker is idle or missing, starts a new worker for it. If it cannot be started, returns false, and the command will end
+    /// unless another worker runs.
     fn can_take(
         &mut self,
         slot: usize,
@@ -346,8 +347,8 @@ impl<'a> Broker<'a> {
         true
     }
 
-    /// Opens the files of the next job. Returns `None` if there is no job now, or if descriptors are short while other
-    /// workers may still return some.
+    /// Opens the files of the next job. Returns `None` if there is no job now, or if descriptors are short while other workers may
+    /// still return some. A job whose files cannot be handed over is reported, and the next one is opened.
     fn open_next(
         &mut self,
         app: &mut App,
@@ -372,7 +373,8 @@ impl<'a> Broker<'a> {
         }
     }
 
-    /// Waits for an answer of a worker, or for more of the list of files. Returns false if there was nothing to wait for.
+    /// Waits for an answer of a worker, or for more of the list of files, up to [`PATIENCE`] or the idle timeout if that is
+    /// shorter. Returns false if there was nothing to wait for.
     fn wait(&self) -> io::Result<bool> {
         let running = self.slots.iter().flatten();
         let busy = running.filter(|running| !running.is_idle());
@@ -456,7 +458,8 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Acts on the first message of the worker in `slot`.
+    /// Acts on the first message of the worker in `slot`. If the command requires a sandbox and the worker has none, the command
+    /// will end with a message.
     ///
     /// # Errors
     /// The worker reports that it is not confined, although the command does not require a sandbox.
@@ -515,7 +518,8 @@ impl<'a> Broker<'a> {
         Ok(Ok(()))
     }
 
-    /// Prints `text` of the current job of the worker in `slot`, or keeps it until the job is done.
+    /// Prints `text` of the current job of the worker in `slot`, or keeps it until the job is done. Control characters, too much
+    /// text, and text while no job runs are faults of the worker.
     fn text(
         &mut self,
         app: &mut App,
@@ -547,8 +551,9 @@ impl<'a> Broker<'a> {
         app.text(stream, text).map(Ok)
     }
 
-    /// Opens the file `want`, which input `number` of the current job refers to, and sends it to the worker in `slot`.
-    /// Remote inputs find their siblings through another process.
+    /// Opens the file `want`, which input `number` of the current job refers to, and sends it to the worker in `slot`. Remote
+    /// inputs find their siblings through another process. A request while no job runs, for such an input, or beyond the limit on
+    /// shards is a fault of the worker.
     fn find(&mut self, slot: usize, number: u32, want: &Want) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
         let Some(task) = running.tasks.front_mut() else {
@@ -582,7 +587,7 @@ impl<'a> Broker<'a> {
         running.process.send(&packet?)
     }
 
-    /// Sends the worker in `slot` the length of the blob `sha256` in the store of input `number`, a manifest.
+    /// Sends the worker in `slot` the length of the blob `sha256` in the store of input `number`, a manifest of Ollama.
     fn blob(&mut self, slot: usize, number: u32, sha256: &Sha256) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
         let Some(task) = running.tasks.front_mut() else {
@@ -656,8 +661,10 @@ impl<'a> Broker<'a> {
         Ok(Ok(()))
     }
 
-    /// Ends the worker in `slot`, which has ended by itself or, if there is an error `why`, has sent an invalid message or
-    /// exceeded a limit. Reports its current job and puts the others back.
+    /// Ends the worker in `slot`, which has ended by itself or, if there is an error `why`, has sent an invalid message or exceeded
+    /// a limit. If the worker has ended after a job that writes files, publishes the files. Otherwise, if the worker was ready and
+    /// had a single job, reports that job. All other jobs are put back, each for a worker of its own. After too many workers that
+    /// were never ready, the command will end.
     fn lost(&mut self, app: &mut App, slot: usize, why: Option<&io::Error>) -> io::Result<()> {
         let Some(mut running) = self.slots.get_mut(slot).and_then(Option::take) else {
             return Ok(());

@@ -53,7 +53,7 @@ impl Create for Channel {
 type Files = Vec<Result<Opened, Box<Problem>>>;
 
 /// Runs the worker: receives the settings, confines the process, and runs the command on each job until the broker closes the
-/// socket.
+/// socket. Runs no job if the process cannot be confined as the settings require.
 pub(crate) fn run() -> io::Result<()> {
     zten_sandbox::end_with_parent();
     let start: Start<Settings<Call>> = receive_start()?;

@@ -31,7 +31,7 @@ pub(crate) enum Handle {
     Memory(Vec<u8>),
 }
 
-/// The way to find the sibling files that a local file names: its shards, or the files of an index.
+/// The way to find the sibling files that a local file names: its shards, or the files that an index (`*.index.json`) names.
 #[derive(Clone, Debug)]
 pub(crate) enum Finder {
     /// No sibling is looked for.
@@ -100,7 +100,8 @@ impl Handle {
         !matches!(self, Self::Remote(_))
     }
 
-    /// Opens the sibling file `want`. Returns `None` if no regular file can be the sibling.
+    /// Opens the sibling file `want`. Returns `None` if there is no such regular file, or no sibling is looked for, as for standard
+    /// input.
     pub(crate) fn find(&self, want: &Want) -> io::Result<Option<ShardHandle>> {
         let name = want.name();
         let found = match self {

@@ -340,7 +340,7 @@ fn readers_that_leave_are_no_failure() {
     assert_eq!((output.status.code(), ended(&output).2), (Some(0), ""));
 }
 
-/// Checks that the middle of large arrays is omitted only on a terminal.
+/// Checks that the middle of large arrays is omitted only on a terminal, and there not with `--full` or `--json`.
 #[cfg(unix)]
 #[test]
 fn large_arrays_on_a_terminal() {

@@ -140,8 +140,8 @@ fn broken_rules_come_before_unsupported_features() {
     assert!(complaint.ends_with("\n  1 more tensor is not supported: v\n"), "{complaint}");
 }
 
-/// Checks that the first object with an error in the order of the file is reported and the others are counted, for one file
-/// and for many.
+/// Checks that the first invalid object in the order of the file is reported, although an unsupported one comes before it, and that
+/// the other objects with errors are counted, with and without `--jobs` and the sandbox.
 #[test]
 fn errors_of_other_objects_are_counted() {
     let checksum = [("checksum", text("crc32c:00000000"))];
@@ -178,7 +178,8 @@ fn errors_of_other_objects_are_counted() {
     assert_eq!(sarif["runs"][0]["results"][0]["properties"]["more"], 12);
 }
 
-/// Checks that the number of other objects is null if they were not checked.
+/// Checks that the number of other objects with errors is null if the other objects were not checked, and 0 if they were checked
+/// and have none.
 #[test]
 fn a_message_says_if_objects_were_not_checked() {
     let more = |args: &[&str]| {

@@ -12,7 +12,7 @@ fn case(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Returns the values of a case that `cat` prints.
+/// Returns the values that `cat` is to print for a case of the corpus.
 fn values(name: &str) -> Vec<f32> {
     let path = corpus_folder().join("conventions").join(name).with_extension("f32");
     let bytes = fs::read(path).unwrap();
@@ -103,7 +103,7 @@ fn values_are_compared_and_converted() {
     }
 }
 
-/// Checks a group whose tensors are in two shards of an index and whose shape is in a third.
+/// Checks a group whose codes, scales and shape are in three files that an `*.index.json` file names.
 #[test]
 fn a_group_in_several_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn other_shapes_stay_plain() {
     assert!(failed(zten(["cat", path, "p"]), 2).contains("no tensor named \"p\""));
 }
 
-/// Checks that `diff` compares bit widths and group sizes, and reports their differences.
+/// Checks that `diff` reports a different bit width, and shows the group sizes.
 #[test]
 fn another_quantization_is_said() {
     let compared = zten(["diff", &case("gptq-4"), &case("gptq-8")]);
@@ -191,7 +191,7 @@ fn quantized_tensors_are_written_as_objects_and_restored() {
     }
 }
 
-/// Two objects are not restored to tensors of one name.
+/// A conversion fails if an object gets the name of a tensor that is restored from another object.
 #[test]
 fn restored_tensors_have_names_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

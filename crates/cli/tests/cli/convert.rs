@@ -135,7 +135,8 @@ fn files_of_every_generation_become_the_same_content() {
     }
 }
 
-/// Checks that files keep their content when they are converted to the other generation and back.
+/// Checks that files which can be converted to 1.2 keep their content when they are converted from 1.2 to 2 and back. If a file
+/// cannot be written as 2, the message says so.
 #[test]
 fn files_are_converted_between_all_generations() {
     let mut files = 0;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::schema::Schema;
 use crate::{corpus_folder, ended, in_corpus, json_lines, succeeded_text};
 
-/// Returns the paths of all accepted files in the corpus.
+/// Returns the paths of all zTensor files below `accept` in the corpus, which are the accepted files of generations before 2.
 pub(super) fn accepted() -> Vec<String> {
     let mut files = Vec::new();
     let root = corpus_folder().join("accept");

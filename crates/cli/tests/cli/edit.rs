@@ -261,7 +261,8 @@ fn messages_reach_a_file() {
     assert!(fs::read_to_string(&log).unwrap().ends_with("no attribute named \"x\"\n"));
 }
 
-/// Checks that a process that has the old file open still reads the old content.
+/// Checks that an edit writes a new file with the permissions of the old one, and that the old content stays under another hard
+/// link. A symbolic link is rejected.
 #[cfg(unix)]
 #[test]
 fn not_a_byte_of_the_old_file_is_written() {
@@ -302,7 +303,8 @@ fn forty_thousand_attributes_are_set_and_removed() {
     assert_eq!(content(&path).1.len(), 1);
 }
 
-/// Checks that undoing an edit restores every byte, so types, descriptions and padding are kept.
+/// Checks that undoing an edit restores every byte, so types, descriptions and padding are kept. Tensors in one file of a split
+/// model cannot be renamed, and no name can exceed 255 bytes.
 #[test]
 fn gguf_files_of_every_kind_are_edited_and_edited_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -453,7 +455,7 @@ fn a_gguf_file_of_a_large_alignment_is_not_edited() {
     }
 }
 
-/// Checks that an array of arrays is copied, and that the message about changing it names it.
+/// Checks that the value of an array of arrays cannot be changed, and that the message says that it is one.
 #[test]
 fn arrays_of_arrays_in_gguf_files_are_not_changed() {
     let folder = tempfile::tempdir().unwrap();

@@ -155,8 +155,8 @@ fn existing_files_stay_unless_force_is_given() {
     }
 }
 
-/// Checks that an output is not published if the digest of the data does not match, which is detected after all data has
-/// been written.
+/// Checks that an output is not published if the digest of the data does not match, which is detected after all data has been
+/// written, or if the format cannot hold a tensor.
 #[test]
 fn unverified_content_is_not_published() {
     let folder = tempfile::tempdir().unwrap();

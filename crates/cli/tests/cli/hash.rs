@@ -184,7 +184,8 @@ fn checked(list: &str, file: &Path, options: &[&str]) -> (Option<i32>, String, S
     (status, out.to_owned(), complaint.to_owned())
 }
 
-/// Writes a file of bytes and floats. Returns its path and its list.
+/// Writes a file of three tensors of four bytes each. `data` has the first byte of each tensor, and `shape` is the shape of the
+/// second tensor, `b`. Returns its path and its list.
 fn listed(name: &str, shape: &[usize], data: [u8; 3]) -> (PathBuf, String) {
     let [a, b, c] = [0, 64, 128].map(|at| [("data", raw("u8", 64 + at, 4, &[]))]);
     let mut bytes = vec![0; 132];
@@ -388,7 +389,7 @@ fn files_of_a_list_are_found_from_its_folder() {
     assert_eq!(of(".", &["hash"]).status.code(), Some(2));
 }
 
-/// With `--only`, the list has the lines of the tensors whose names match, and no tensor but these is read.
+/// With `--only`, the list has the lines of the tensors whose names match a pattern. A pattern that matches nothing is an error.
 #[test]
 fn a_list_of_some_tensors() {
     let path = corpus_folder().join("other/safetensors/accept/types.safetensors");
@@ -429,7 +430,8 @@ fn bytes_file(name: &str, tensors: &[(&str, u8)]) -> PathBuf {
     write(name, &bytes)
 }
 
-/// The identity is the SHA-256 of the output of `zten hash FILE`, in every format.
+/// The identity is the SHA-256 of the output of `zten hash FILE`, in every format. If `zten hash FILE` fails, no identity is
+/// printed.
 #[test]
 fn the_identity_is_the_sha256_of_the_list() {
     let corpus = corpus_folder();

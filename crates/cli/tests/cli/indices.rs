@@ -1,4 +1,4 @@
-//! Tests that `zten convert` reads exactly those safetensors files that an index names.
+//! Tests that `zten convert` reads exactly those safetensors files that an index (`*.index.json`) names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,8 +96,8 @@ fn missing_files_are_named() {
     }
 }
 
-/// Writes two files that both contain the tensor `b`; the second file also contains `extra`, and the bytes of its `b` are
-/// `copy`.
+/// Writes two files and their index, and returns the path of the index. Both files contain the tensor `b`, which the index finds in
+/// the first one. In the second file the last byte of `b` is `copy`, and the index does not name its tensor `extra`.
 fn two_with_copy(folder: &Path, copy: u8) -> PathBuf {
     let tensors = |names: &[&'static str]| names.iter().map(|name| (*name, "U8", [2], 2)).collect();
     let (first, second): (Vec<_>, Vec<_>) = (tensors(&["a", "b"]), tensors(&["b", "c", "extra"]));

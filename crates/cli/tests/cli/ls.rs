@@ -612,7 +612,8 @@ fn long_names_are_shortened_on_a_terminal() {
     assert!(all.contains(&name), "{all}");
 }
 
-/// Writes a file whose attribute `template` is a text with newlines and with characters that must not reach a terminal.
+/// Writes a file whose attribute `template` is the text `template`, and whose attribute `list` holds a character that must not
+/// reach a terminal.
 fn with_template(folder: &Path, template: &str) -> PathBuf {
     let path = folder.join("template.zt");
     let source = folder.join("source.safetensors");
@@ -667,8 +668,8 @@ fn with_dates(folder: &Path, dates: u8) -> PathBuf {
     path
 }
 
-/// Checks that, without `--verbose`, the command names the first omitted value of each kind, and that `convert` names the
-/// same values with and without a sandbox.
+/// Checks that `ls` and `convert` name the first omitted value of each kind, and with `--verbose` then each omitted value, with and
+/// without a sandbox.
 #[test]
 fn each_value_that_is_left_out_is_named_if_asked() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Tests that memory exceeds the size of the manifest by no more than a constant, whatever the attributes are.
+//! Tests that memory exceeds the size of the manifest, or of both manifests for `diff`, by no more than a constant, whatever the
+//! attributes are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +11,13 @@ use zten_corpus::cbor::{Item, head, keyed};
 use crate::files::{around, write};
 use crate::zten;
 
-/// The number of bytes of each kind of attribute.
+/// The approximate length in bytes of each attribute.
 const EACH: usize = 7 << 20;
 /// The address space that does not depend on the file: for the program, its buffers, and sorting.
 const CONSTANT: usize = 64 << 20;
 
-/// Returns a map from small numbers to themselves. `key` determines their order and repetitions.
+/// Returns a CBOR map of `count` entries, whose keys are small numbers and whose values are 0. Entry `n` has the key `key(n)`, so
+/// `key` determines the order and repetitions of the keys.
 fn numbers(count: usize, key: impl Fn(usize) -> usize) -> Vec<u8> {
     let mut bytes = head(5, count as u64);
     for n in 0..count {
@@ -26,7 +28,7 @@ fn numbers(count: usize, key: impl Fn(usize) -> usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns an unsorted map of texts whose last key is repeated.
+/// Returns a CBOR map of `count` + 1 entries, whose keys are texts in descending order, and whose last key is repeated.
 fn texts(count: usize) -> Vec<u8> {
     let mut bytes = head(5, count as u64 + 1);
     for n in (0..count).rev().chain([0]) {

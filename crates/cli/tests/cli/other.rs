@@ -1,4 +1,4 @@
-//! Tests that each command reads files of all formats in a folder.
+//! Tests of the command on files of other formats than zTensor: their verdicts, listings and messages.
 
 use std::collections::BTreeMap;
 use std::fs;

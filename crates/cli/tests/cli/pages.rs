@@ -20,7 +20,7 @@ pub(crate) const COMMANDS: [&str; 13] = [
     "man",
 ];
 
-/// Returns the subcommands that the help lists, except `help` itself.
+/// Checks that the help lists the subcommands of [`COMMANDS`] in this order, then `help`, and no others.
 #[test]
 fn these_are_the_commands() {
     let help = succeeded_text(zten(["--help"]));
@@ -32,7 +32,7 @@ fn these_are_the_commands() {
     assert_eq!(names, [&COMMANDS[..], &["help"]].concat());
 }
 
-/// The page of the command names each option of each command that reads files.
+/// The page of the command names each option of each command that reads files, except `--help` and `--color`.
 #[test]
 fn the_page_names_every_option() {
     let page = fs::read_to_string(crate::corpus_folder().join("../docs/command.md")).unwrap();
@@ -62,7 +62,7 @@ fn completions_name_every_command() {
         for option in ["manifest-only", "slice", "require-sandbox", "color"] {
             assert!(script.contains(option), "{shell}: {option}");
         }
-        // These subcommands are only used between processes of the command, so the help does not list them.
+        // These arguments are only used between processes of the command, so the help does not list them.
         for hidden in ["worker", "longest", "trial"] {
             assert!(!script.contains(hidden), "{shell}: {hidden}");
         }
@@ -96,7 +96,8 @@ fn manual_pages() {
     assert!(errors.contains("missing: "), "{errors}");
 }
 
-/// Checks that the help of each subcommand has examples, explains the exit status, and describes each argument.
+/// Checks that the help of `ls`, `stat` and `cat` has examples of that subcommand on lines of at most 120 bytes, and explains the
+/// exit status.
 #[test]
 fn help_has_examples() {
     for command in ["ls", "stat", "cat"] {

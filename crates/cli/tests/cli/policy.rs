@@ -157,7 +157,8 @@ fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
     }
 }
 
-/// Checks that a tolerated problem of one object hides neither a problem of another object nor one in the padding.
+/// Checks that a tolerated problem of one object hides no problem of another object, and that the file is tolerated if both
+/// problems are.
 #[test]
 fn findings_after_a_tolerated_one_are_reported() {
     let text = "tolerate = ['bool-value', 'unsupported-digest']";
@@ -186,7 +187,7 @@ fn findings_after_a_tolerated_one_are_reported() {
     assert!(both_streams(&output).contains("\n  1 more tensor is tolerated: a\n"), "{output:?}");
 }
 
-/// Checks that a text that only begins like a digest does not count as one.
+/// Checks that neither a text that only begins like a digest nor a digest of an unknown algorithm counts as a digest.
 #[test]
 fn a_digest_is_one_that_can_be_verified() {
     let checksum = |words: &str| {

@@ -143,7 +143,8 @@ fn bools_are_validated_by_every_command() {
     assert!(succeeded_text(run("check", &path, &["--manifest-only"])).contains("valid headers"));
 }
 
-/// Checks that all commands read an index as one archive of the tensors in the files that it names.
+/// Checks that all commands read an `*.index.json` file as one archive of the tensors in the files that it names, and reject it if
+/// these files are missing.
 #[test]
 fn an_index_is_read_by_all_commands() {
     let index = corpus_folder().join("other/index/accept/two.index.json");

@@ -105,7 +105,7 @@ fn results_are_the_same_without() {
     }
 }
 
-/// Runs a shell line in which `$0` is the command.
+/// Runs a shell line in which `$0` is the command. Returns `None`, and runs nothing, under an emulator.
 fn shell(line: &str, args: &[&str]) -> Option<Output> {
     // Under an emulator, the limits would apply to the emulator.
     if crate::emulated() {

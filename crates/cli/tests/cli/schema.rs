@@ -29,7 +29,7 @@ impl Schema {
         self.keeps(&self.0, document)
     }
 
-    /// Returns whether a document conforms to the schema of that command.
+    /// Returns whether a document conforms to the schema of `command`, a name in its `$defs`.
     fn allows(&self, command: &str, document: &Value) -> bool {
         self.keeps(&self.0["$defs"][command], document)
     }
@@ -208,7 +208,7 @@ fn documents_keep_the_schema() {
     add("summary", summed.last().cloned().into_iter().collect());
     for (command, document) in &documents {
         assert!(schema.allows(command, document), "{command}: {document}");
-        // Each document contains its version, and does not conform to the schema of another command.
+        // Each document contains the version of the schema. With another version, or with an unknown key, it does not conform.
         assert_eq!(document["schema"], 2);
         let mut other = document.clone();
         other["schema"] = json!(1);

@@ -1,4 +1,5 @@
-//! Tests that each command in the terminal sessions of `docs/sessions` prints exactly the output recorded there.
+//! Tests that each command in the terminal sessions of `docs/sessions` prints exactly the output recorded there, except for
+//! durations.
 //!
 //! `RECORD_SESSIONS=1 cargo test -p zten-cli --test cli sessions` records the output again.
 
@@ -26,7 +27,8 @@ fn prepare(folder: &Path) {
     fs::write(folder.join("tuned.safetensors"), model(0.25)).unwrap();
 }
 
-/// Returns a small model with two kinds of tensors in four layers. `last` is the value of its last norm.
+/// Returns a small safetensors file with two tensors in each of twelve layers, an embedding, and a last norm whose elements are all
+/// `last`.
 fn model(last: f32) -> Vec<u8> {
     let (mut entries, mut data) = (Vec::new(), Vec::<u8>::new());
     let mut add = |name: &str, shape: &[usize], values: &mut dyn Iterator<Item = f32>| {
@@ -49,7 +51,8 @@ fn model(last: f32) -> Vec<u8> {
     safetensors::file(&padded, &data)
 }
 
-/// Runs a command in a shell, and returns its whole output, with its exit status if that is not 0.
+/// Runs a command in a shell, and returns its whole output, with each duration replaced by `0 ms`, and with its exit status if that
+/// is not 0.
 fn run(folder: &Path, command: &str) -> String {
     let zten = Path::new(env!("CARGO_BIN_EXE_zten")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();

@@ -12,7 +12,7 @@ fn convert(from: &Path, to: &Path, options: &[&str]) -> String {
     succeeded_text(zten(args.iter().chain(options)))
 }
 
-/// Writes a file of ten objects of 400 bytes each, with attributes.
+/// Writes a file of ten objects of 400 bytes each, with one attribute of the file.
 fn input(path: &Path) {
     let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
     let attributes = std::collections::BTreeMap::from([("format", "pt")]);
@@ -96,7 +96,8 @@ fn a_failed_conversion_leaves_no_shard() {
     rejected("n.safetensors", &limit[..3], "10 shards, which exceeds the maximum of 9");
 }
 
-/// Checks that `convert` rejects an output whose shards an index could not name before it creates any file.
+/// Checks that `convert` rejects a safetensors output whose shards an `*.index.json` file could not name, before it creates any
+/// file. Names that begin with a dot, and all of these characters in names of zTensor files, are accepted.
 #[test]
 fn output_names_that_an_index_cannot_hold_are_rejected_first() {
     let folder = tempfile::tempdir().unwrap();

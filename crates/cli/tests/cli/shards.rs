@@ -169,7 +169,8 @@ fn nothing_is_printed_of_a_shard_with_another_digest() {
     }
 }
 
-/// Checks that the content of shards is written into the one output file, in each format, and verified as a whole.
+/// Checks that the content of shards is written into the one output file, a zTensor or NumPy file, and that a missing or different
+/// shard is reported before anything is written.
 #[test]
 fn convert_reads_shards_in() {
     unless_emulated!();

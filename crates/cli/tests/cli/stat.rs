@@ -8,7 +8,7 @@ use zten_testkit::safetensors;
 use crate::files::{file, object, raw, text};
 use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
 
-/// Computes the statistics of an object from the elements that `cat` prints.
+/// Appends the elements that `cat` prints to `seen`, as numbers. An infinity becomes positive, whatever its sign is.
 fn slowly(elements: &Value, seen: &mut Vec<f64>) {
     match elements {
         Value::Array(rows) => rows.iter().for_each(|row| slowly(row, seen)),
@@ -20,7 +20,8 @@ fn slowly(elements: &Value, seen: &mut Vec<f64>) {
     }
 }
 
-/// Compares statistics with those of elements.
+/// Compares the statistics `found` with those of the elements `seen`. Extremes, mean and deviation may differ by `by` times the
+/// number, or by `by` if the number is below 1.
 fn check(found: &Value, seen: &[f64], by: f64) {
     let close = |key: &str, wanted: f64| {
         let found = found[key].as_f64().unwrap();
@@ -45,7 +46,8 @@ fn check(found: &Value, seen: &[f64], by: f64) {
     close("deviation", (squares / number).sqrt());
 }
 
-/// Compares the statistics of all objects with those of the elements that `cat` prints. Returns the number of objects.
+/// Compares the statistics of all objects that were not skipped with those of the elements that `cat` prints. Returns the number of
+/// these objects.
 fn compare(path: &str) -> usize {
     let document = succeeded_json(in_corpus(&["stat", "--json", path]));
     let objects = document["objects"].as_array().unwrap();
@@ -202,7 +204,7 @@ c,dense,i8,4,4,1,0,0,0.0,100.0,25.75,42.87408891160254,,
     assert_eq!(both.status.code(), Some(2));
 }
 
-/// Checks the weights of a matrix of codes: scale × code − zero point.
+/// Checks the statistics of the weights of a matrix of codes: scale × (code − zero point).
 #[test]
 fn groups_of_codes() {
     let path = "accept/1.2.3/quantized_group.zt";
@@ -254,7 +256,7 @@ fn unwanted_elements_fail() {
     );
 }
 
-/// Checks a large file, whose chunks end within elements and whose objects are read in several threads.
+/// Checks a large file, whose objects consist of many chunks and are read in several threads, with and without a sandbox.
 #[test]
 fn large_files() {
     let count = 3_000_001;

@@ -74,7 +74,7 @@ fn expect(paths: &[&Path], (status, wanted): (i32, &[(&str, &str)])) {
     });
 }
 
-/// Writes a policy with the text `text` to a folder, and returns its path.
+/// Writes a policy with the text `text` to a folder, and returns the option `--policy` with its path.
 fn policy(folder: &Path, text: &str) -> String {
     let path = folder.join("policy.toml");
     fs::write(&path, text).unwrap();
@@ -110,7 +110,7 @@ impl Hub {
         path
     }
 
-    /// Makes the link `name` of a revision to a blob.
+    /// Makes the link `name` of a revision to a blob, and returns the path of the link.
     #[cfg(unix)]
     fn link(&self, revision: &str, name: &str, blob: &Path) -> PathBuf {
         let path = self.repository.join("snapshots").join(revision).join(name);
@@ -495,7 +495,7 @@ fn every_format_is_hashed_as_it_is_read() {
     });
 }
 
-/// A store of Ollama with a model that consists of three blobs.
+/// A store of Ollama, without blobs and manifests at first.
 struct Ollama(TempDir);
 
 impl Ollama {

@@ -49,7 +49,8 @@ fn a_good_file_is_good_and_its_sums_are_in_order() {
     assert!(names.is_sorted(), "{names:?}");
 }
 
-/// Checks that memory is given back after work on many threads. The C library returns memory to the system only in large amounts.
+/// Checks that commands succeed on 64 threads and a large file, when the C library also gives memory back to the system in the
+/// confined process. The C library returns memory only in large amounts.
 #[test]
 fn many_threads_give_memory_back() {
     let (objects, length) = (64, 1 << 20);

@@ -87,7 +87,8 @@ fn statistics_see_the_elements_of_each_tensor() {
     succeeded(run("stat", &training(), &["--fail-on=nan,inf"]));
 }
 
-/// Checks that a converted checkpoint has the same tensors under the same names.
+/// Checks that a converted checkpoint has the same tensors under the same names, and that its attributes are the same unless they
+/// are dropped. A checkpoint that may run code, and attributes that an `.npz` file cannot hold, are rejected.
 #[test]
 fn contents_are_those_of_the_file_that_it_becomes() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,8 +130,9 @@ fn contents_are_those_of_the_file_that_it_becomes() {
     assert!(complaint.contains("--drop-attributes") && !out.exists(), "{complaint}");
 }
 
-/// Tensors that share a storage are reported. safetensors stores each of them, or only the first with `--tied=keep-first`,
-/// which records the other names as metadata; zTensor 2 stores one blob for all.
+/// Tensors that share a storage are reported. safetensors stores each of them, or only the first with `--tied=keep-first`, which
+/// records the other names as metadata; zTensor 2 stores one blob for all. An `.npz` file cannot record names, so
+/// `--tied=keep-first` is rejected for it.
 #[test]
 fn tied_tensors_are_reported_and_may_be_written_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -257,7 +259,8 @@ fn policies_know_their_format() {
     assert!(why.contains("torch-global cannot be tolerated"), "{why}");
 }
 
-/// A policy accepts the classes that it names, also in a checkpoint in which values of these classes are left out.
+/// A policy tolerates the classes that it names, also in a checkpoint in which values of these classes are left out, and no other
+/// classes.
 #[test]
 fn a_policy_allows_classes_whose_values_are_left_out() {
     let folder = tempfile::tempdir().unwrap();

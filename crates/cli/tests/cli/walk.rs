@@ -165,7 +165,8 @@ mod links {
 
     use super::*;
 
-    /// Makes a hub's cache with a model in two files and another file, in the layout that the client of the hub uses.
+    /// Makes a hub's cache with a model in two files and their index, and with a second link to the first of the files, in the
+    /// layout that the client of the hub uses.
     fn hub(root: &Path) {
         let repository = root.join("models--x--y");
         let snapshot = repository.join("snapshots/0123");
@@ -276,8 +277,8 @@ mod links {
         });
     }
 
-    /// Checks that the command does not wait for a pipe, and that a terminal that it opens does not become its controlling
-    /// terminal.
+    /// Checks that the command does not wait for a pipe, a socket or a device, but names what it is, and that `-r` skips pipes and
+    /// sockets.
     #[test]
     fn files_that_are_not_regular_are_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();

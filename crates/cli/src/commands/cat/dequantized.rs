@@ -7,7 +7,7 @@ use zten::{Component, Tensor};
 use super::feed::{ChunkFn, FeedFailure};
 use crate::args::Cat;
 
-/// Returns whether `object` is quantized, and the command line asks for its values instead of a component.
+/// Returns whether `object` is quantized, and the command line asks for its values instead of a component or of bytes (`--raw`).
 pub(super) fn is_requested(object: &Tensor<'_>, args: &Cat) -> bool {
     object.is_quantized() && args.component.is_none() && !args.raw
 }

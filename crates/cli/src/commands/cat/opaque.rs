@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use crate::number::Style;
 use scalar::Scalar;
 
-/// The largest size in bytes of an element that is printed: an element is held in memory.
+/// The largest size in bytes of an element that is printed as text or JSON: such an element is held in memory.
 pub(super) const MOST: u64 = 16 << 20;
 
 /// A printer of elements of one opaque NumPy type, such as text, dates or records.
@@ -43,7 +43,7 @@ enum Step {
 
 impl Opaque {
     /// Creates the printer of elements whose type is called `name` and takes `width` bytes. Elements of a type that this module
-    /// does not know are printed as bytes.
+    /// does not know, or whose own width is not `width`, are printed as bytes.
     pub(super) fn new(name: &str, width: usize, style: Style) -> Self {
         let known = if name.trim_ascii_start().starts_with('[') {
             records::steps(name, style)
@@ -92,7 +92,7 @@ impl Opaque {
     }
 }
 
-/// Removes the first `width` bytes from `rest`, and returns them.
+/// Removes the first `width` bytes, or all bytes if there are fewer, from `rest`, and returns them.
 fn take<'b>(rest: &mut &'b [u8], width: usize) -> &'b [u8] {
     let (first, others) = rest.split_at(width.min(rest.len()));
     *rest = others;

@@ -28,7 +28,8 @@ pub(super) enum Printer {
 }
 
 impl Printer {
-    /// Prints the header or the opening brackets before the first element.
+    /// Prints what comes before the first element: the header, or the start of the JSON document. Opening brackets are printed with
+    /// the elements.
     pub(super) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Bytes { header, .. } => out.write_all(header),
@@ -47,7 +48,8 @@ impl Printer {
         }
     }
 
-    /// Prints the closing brackets after the last element.
+    /// Prints what comes after the last element: nothing after bytes. Otherwise `[]` if there were no elements, the closing bracket
+    /// of a list of unknown length, the end of the JSON document, and a newline.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Bytes { .. } => Ok(()),
@@ -104,7 +106,8 @@ impl Nested {
         Self { elements, style, shape, at, part, started: false, shortened: false, skip: 0 }
     }
 
-    /// Returns the printer with `...` for the middle of each dimension if the array has more than [`ALL`] elements.
+    /// Returns the printer with `...` for the middle of each dimension, if there is one between [`EDGE`] indices at each end, if
+    /// the array has more than [`ALL`] elements. A list of unknown length is never shortened.
     pub(super) fn shortened(mut self) -> Self {
         self.shortened = self.shape.as_ref().map_or(0, |shape| elements_of(shape)) > ALL;
         self

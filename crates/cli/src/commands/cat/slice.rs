@@ -80,7 +80,8 @@ impl Slice {
     /// Applies the slice to an array of `shape`.
     ///
     /// # Errors
-    /// The slice has more parts than the array has dimensions, or an index is out of range.
+    /// The slice has more parts, `...` not counted, than the array has dimensions, or an index is out of range. The bounds of a
+    /// range are clamped instead.
     pub(super) fn apply(&self, shape: &[u64]) -> Result<Selection, String> {
         let named = self.0.iter().filter(|part| **part != DimensionSelection::Rest).count();
         let Some(left) = shape.len().checked_sub(named) else {
@@ -111,7 +112,8 @@ impl Slice {
                     })?;
                     (start, 1, 1)
                 }
-                // `...` has been replaced by one `Rest` for each dimension that it stands for.
+                // `...` has been replaced by a range of all indices for each dimension that it stands for, so `Rest` does not occur
+                // here.
                 DimensionSelection::Rest => (0, size, 1),
                 DimensionSelection::Range(start, end, step) => {
                     let start = start.map_or(0, clamped);

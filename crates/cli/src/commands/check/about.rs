@@ -40,7 +40,8 @@ struct Artifact {
     uri: String,
 }
 
-/// Returns whether every line or result in `record` is about the file at `path`.
+/// Returns whether every line or result in `record` is about the file at `path`. JSON must be a single line, whose verdict is that
+/// of `record`. SARIF may have no result.
 pub(super) fn is_about(form: OutputForm, path: &Path, record: &RenderedOutcome) -> bool {
     match form {
         OutputForm::Text => is_text_about(path, &record.text),
@@ -67,7 +68,8 @@ pub(super) fn is_about(form: OutputForm, path: &Path, record: &RenderedOutcome) 
     }
 }
 
-/// Returns whether the first line of `text` begins with `path`, and all other lines are indented.
+/// Returns whether the first line of `text` begins with `path`, all other lines are indented, and the last line ends with a
+/// newline.
 fn is_text_about(path: &Path, text: &str) -> bool {
     let Some(text) = text.strip_suffix('\n') else { return false };
     let text = without_colors(text);

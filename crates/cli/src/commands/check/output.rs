@@ -28,7 +28,7 @@ pub(crate) struct Output {
     wants_summary: bool,
     is_quiet: bool,
     allows_unsupported: bool,
-    /// True if files that hold no tensors are counted instead of listed.
+    /// True if files that hold no tensors and have no notes are counted instead of listed, in text form.
     counts_others: bool,
     /// The suffixes of the files in folders that are checked (`--suffix`), for messages.
     suffixes: Suffixes,
@@ -62,8 +62,9 @@ impl Output {
         })
     }
 
-    /// Prints `record`, the rendered outcome of the file at `path`. Verdicts go to standard output. In text form, the error
-    /// that kept a file from being checked goes to standard error.
+    /// Prints `record`, the rendered outcome of the file at `path`. Verdicts go to standard output. In text form, the error that
+    /// kept a file from being checked goes to standard error. Nothing is printed about a file without a finding if the user asked
+    /// for findings only, and about a file that is only counted.
     pub(crate) fn record(
         &mut self,
         app: &mut App,
@@ -141,7 +142,8 @@ impl Output {
         format!("no file was checked: {skipped}{suffixes}{links}")
     }
 
-    /// Ends the output: writes the summary, the skipped entries and the end of a document.
+    /// Ends the output: writes the summary, the skipped entries and the end of a document. If no file was checked, reports that as
+    /// an error.
     pub(crate) fn end(mut self, app: &mut App) -> io::Result<()> {
         if self.tally.files() == 0 && app.status() != Status::Error {
             app.usage(self.none_checked())?;

@@ -35,8 +35,9 @@ pub(super) fn check_unread(policy: &Policy, problem: Box<Problem>, length: u64) 
     }
 }
 
-/// Applies `policy` to the outcome of a check: a tolerated finding gets the verdict `Tolerated`, and a denied note becomes an
-/// error.
+/// Applies `policy` to the outcome of a check. A tolerated finding gets the verdict `Tolerated`. A denied note becomes the error of
+/// a file that is valid, or whose finding is tolerated. If the finding is not tolerated, the outcome stays the same, whatever its
+/// notes are.
 pub(super) fn apply(policy: &Policy, path: &Path, outcome: Outcome) -> Outcome {
     match outcome {
         Ok(mut valid) => {
@@ -59,8 +60,8 @@ pub(super) fn apply(policy: &Policy, path: &Path, outcome: Outcome) -> Outcome {
 }
 
 /// Applies the requirement of `policy` that files in stores are compared with their digests: the file at `path`, whose role in its
-/// store is `role`, fails if it was not compared. If `outcome` says that the file is invalid or could not be read, the outcome
-/// stays the same.
+/// store is `role`, fails if it was not compared. A problem stays the same, unless it says that the file is unsupported or
+/// tolerated.
 pub(super) fn check_store(
     policy: &Policy,
     (path, role): (&Path, &Role),

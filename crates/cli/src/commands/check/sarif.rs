@@ -124,7 +124,7 @@ pub(super) fn results(
     Ok(())
 }
 
-/// Writes `finding` as a result. `more` is the number of further places to which the finding applies.
+/// Writes `finding` as a result. `more` is the number of further places to which the finding applies, or `None` if it is unknown.
 fn result(
     out: &mut impl Write,
     path: &Path,

@@ -16,7 +16,8 @@ use crate::output::kind::{Outcome, Valid};
 use crate::output::report::Problem;
 
 /// Validates a blob, whose name says that its content has the digest `expected`, and compares the digest in the same pass. A digest
-/// that differs decides the verdict: it says more than the rule that the changed bytes break.
+/// that differs decides the verdict: it says more than the rule that the changed bytes break. The digest is not compared if the
+/// file could not be read, or the policy rejects it.
 pub(super) fn validate_blob(
     path: &Path,
     (file, expected): (Opened, BlobDigest),
@@ -41,7 +42,7 @@ pub(super) fn validate_blob(
     Err(Box::new(Problem::found(path, finding)))
 }
 
-/// Validates a manifest of Ollama, and looks for the blobs that it lists.
+/// Validates a manifest of Ollama, and looks for the blobs that it lists. A manifest of more than [`MANIFEST`] bytes is not read.
 pub(super) fn validate_manifest(path: &Path, file: &Opened) -> Outcome {
     let problem = |finding| Box::new(Problem::found(path, finding));
     let failed = |error: &zten::Error| Box::new(Problem::opening(path, error));

@@ -23,8 +23,9 @@ use crate::output::kind::{Outcome, Valid};
 use crate::output::progress::Progress;
 use crate::output::report::{Flaw, More, Problem};
 
-/// Validates a file, and applies the policy to the outcome. A blob of a store is also compared with the digest in its name, and a
-/// manifest with the blobs that it lists.
+/// Validates a file, and applies the policy to the outcome. A blob of a store is also compared with the digest in its name, unless
+/// only manifests are checked. A manifest of Ollama is compared with the blobs that it lists, unless only tensor files are
+/// accepted.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     let role = match file.role {
         // The digest in the name of a blob covers all bytes of the file, and `--manifest-only` reads only some of them.
@@ -87,7 +88,7 @@ pub(super) fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
 }
 
 /// Returns the kind of a file that holds no tensors, its description, and the note on it. Returns `None` if the file may hold
-/// tensors.
+/// tensors, or is empty and has a name of weights.
 fn of_other_kind(
     kind: Recognized,
     path: &Path,
@@ -151,9 +152,9 @@ fn validate_content(
 /// The options of the command line and of the policy that decide how a file is checked.
 struct Criteria<'a> {
     policy: Option<&'a Policy>,
-    /// The names of the files without a digest that the checked index lists, if the command checks all files of the folder
-    /// of the index; otherwise empty. These files are checked themselves, so their content is not read a second time for
-    /// the index.
+    /// The names of the files without a digest to which the checked file, such as an `*.index.json` file, refers, if the command
+    /// checks all files of its folder; otherwise empty. These files are checked themselves, so their content is not read a second
+    /// time for the file that refers to them.
     checked_files: HashSet<&'a str>,
     /// Whether the policy allows every global that the pickles of the file import and zten does not know.
     allows_globals: bool,
@@ -195,7 +196,8 @@ impl Observer for Criteria<'_> {
     }
 }
 
-/// Verifies all content, on several threads if the file is large and local. Returns the notes.
+/// Verifies all content: in the order of the file if its digest is computed in the same pass, otherwise on several threads if the
+/// file is large and local. Returns the notes.
 fn check_content(
     path: &Path,
     archive: &FileWithShards,

@@ -48,7 +48,7 @@ impl Float {
     }
 
     /// Returns the bits of the number of this type that is nearest to `value`; infinity if `value` rounds beyond the largest
-    /// number. A NaN keeps its sign and the high bits of its payload.
+    /// number. A NaN keeps its sign and the high bits of its payload, and becomes quiet.
     ///
     /// The conversions of `half` are not used: some look only at the high 32 bits of a double, and round a number just beside
     /// a tie as if it were a tie.
@@ -85,11 +85,11 @@ impl Float {
         sign | magnitude.min(infinity)
     }
 
-    /// Returns the bits of the nearest number of this type. If `saturates`, a finite number beyond the largest becomes the
-    /// largest.
+    /// Returns the bits of the nearest number of this type. If `saturates`, a finite number that rounds beyond the largest becomes
+    /// the largest. Infinities stay infinities.
     ///
     /// # Errors
-    /// The number is beyond the largest and `saturates` is false. `overflow` then holds the number.
+    /// The number is finite and rounds beyond the largest, and `saturates` is false. `overflow` then holds the number.
     fn rounded(
         self,
         value: f64,

@@ -18,8 +18,9 @@ pub(super) struct Dequantized {
 }
 
 impl Dequantized {
-    /// Passes the values of `object` to `take` as floats of the type `to`, until `take` fails. `verifier` verifies the components.
-    /// The inner error is the error of `take`, or says that a value is too large for the type; `overflow` then holds the value.
+    /// Passes the values of `object` to `take` as floats of the type `to`, until `take` or a conversion fails. `verifier` verifies
+    /// the components. The inner error is the error of `take`, or says that a value is too large for the type; `overflow` then
+    /// holds the value.
     pub(super) fn read(
         self,
         verifier: &mut Verifier,

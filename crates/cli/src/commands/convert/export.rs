@@ -34,7 +34,7 @@ pub(super) fn archive(
     })
 }
 
-/// Writes the selected objects of `archive` as several safetensors files.
+/// Writes the selected objects of `archive` as several safetensors files, or as one if they fit in it.
 pub(super) fn archive_sharded(
     args: &Convert,
     archive: &FileWithShards,

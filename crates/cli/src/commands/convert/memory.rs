@@ -76,8 +76,8 @@ impl Seek for Forgetful {
     }
 }
 
-/// Measures whole conversions of GGUF files to zTensor files, and compares the peak of memory with the lengths of the
-/// header and of the manifest that was written.
+/// Measures whole conversions of safetensors and GGUF files to zTensor files, and compares the peak of memory with the lengths of
+/// the header and of the manifest that was written.
 #[test]
 fn memory_follows_the_manifest_that_is_written() {
     let folder = tempfile::tempdir().unwrap();

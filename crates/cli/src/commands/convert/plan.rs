@@ -39,7 +39,8 @@ pub(super) struct Selected {
     pub(super) left_out: LeftOut,
 }
 
-/// Returns the format of OUT: that of its suffix, or the one that `--format` names.
+/// Returns the format of OUT: that of its suffix, or the one that `--format` names. Standard output with `--to` gets a zTensor
+/// file. Returns a message if the suffix and `--format` name two formats, or neither names one.
 fn target(args: &Convert) -> Result<WrittenFormat, &'static str> {
     let asked = args.format.map(|format| match format {
         OutFormat::Zt => WrittenFormat::ZTensor,
@@ -64,7 +65,8 @@ fn target(args: &Convert) -> Result<WrittenFormat, &'static str> {
 }
 
 impl Plan {
-    /// Returns the plan that the arguments ask for, or a message if options contradict each other.
+    /// Returns the plan that the arguments ask for, or a message if the format of OUT is unknown, options contradict each other or
+    /// do not fit the format, or the names of shards cannot be made from OUT.
     pub(super) fn new(args: &Convert) -> Result<Self, &'static str> {
         let target = target(args)?;
         let asks = args.canonical || args.zstd.is_some();
@@ -151,8 +153,9 @@ impl Plan {
         Ok(Selected { selection, shared, attributes, left_out })
     }
 
-    /// Returns the storage that the objects of `selection` share, and the attributes of the new file (`None` if it keeps those
-    /// of the input).
+    /// Returns the storage that the objects of `selection` share, and the attributes of the new file (`None` if it keeps those of
+    /// the input). With `--tied keep-first`, removes the repeated tensors from `selection`, and adds attributes with their names.
+    /// Returns a message if memory runs out, or the shared storage would be written too often.
     fn share(
         &self,
         args: &Convert,

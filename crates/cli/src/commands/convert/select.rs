@@ -25,7 +25,8 @@ impl Selection {
     /// Selects and renames objects of `archive` as the options `select` ask.
     ///
     /// # Errors
-    /// A pattern or name matches no object, two objects would get one name, the new names are too long, or memory runs out.
+    /// A pattern or name matches no object, or a name that `--rename` names is not selected; two objects would get one name, the
+    /// new names are too long, renaming takes too long, or memory runs out.
     pub(crate) fn new(select: &Select, archive: &TensorFile) -> Result<Self, String> {
         let Select { only, except, rename } = select;
         if only.is_empty() && except.is_empty() && rename.is_empty() {
@@ -127,6 +128,7 @@ impl Selection {
     }
 
     /// Removes objects from the selection. Their ordinals are the first numbers of the pairs in `ordinals`, which is sorted.
+    /// Returns an error if memory runs out.
     pub(crate) fn leave_out(
         &mut self,
         archive: &TensorFile,
@@ -155,7 +157,7 @@ impl Selection {
         self.0.as_ref().map_or(archive.len(), Vec::len)
     }
 
-    /// Returns the ordinal in the file of the selected object number `at`.
+    /// Returns the ordinal in the file of the selected object number `at`, which must be less than [`len`](Self::len).
     pub(crate) fn ordinal(&self, at: usize) -> u32 {
         match &self.0 {
             Some(picks) => picks.get(at).map_or(u32::MAX, |pick| pick.ordinal),

@@ -1,4 +1,4 @@
-//! Output to several files: safetensors files and their index, or the shards of a zTensor file and their root.
+//! Output to several files: safetensors files and their index (`*.index.json`), or the shards of a zTensor file and their root.
 //!
 //! The files are written one after another, and get their names when all are complete. The index or root, which names the
 //! other files, gets its name last. The files do not appear at one instant, but until the index or root appears, no file
@@ -50,7 +50,8 @@ impl Files<'_> {
     }
 }
 
-/// Converts `archive` to several output files of limited size (`--shard-size`).
+/// Converts `archive` to several output files of limited size (`--shard-size`), or to one if all tensors fit in it. A larger tensor
+/// gets a file of its own.
 pub(super) fn convert(
     args: &Convert,
     archive: &FileWithShards,

@@ -42,7 +42,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Finds the storage that the selected tensors of `archive` share or repeat.
+    /// Finds the storage that the selected tensors of `archive` share or repeat. Returns an error if memory runs out.
     pub(super) fn find(archive: &FileWithShards, selection: &Selection) -> Result<Self, String> {
         let mut all = Vec::new();
         for at in 0..selection.len(archive) {
@@ -95,8 +95,8 @@ impl Shared {
         }
     }
 
-    /// Checks that shared storage is written at most [`MOST`] times, unless the user has asked for copies. `once` is true
-    /// if the output stores equal tensors once.
+    /// Checks that the storage that is shared or repeated takes at most [`MOST`] times its bytes in the output, unless the user has
+    /// asked for copies. `once` is true if the output stores equal tensors once.
     pub(super) fn check(&self, args: &Convert, once: bool) -> Result<(), String> {
         let written = self.written.saturating_sub(if once { self.tied } else { 0 });
         if args.tied == Some(Tied::Copy) || written <= self.distinct.saturating_mul(MOST) {

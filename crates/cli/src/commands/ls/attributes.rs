@@ -29,9 +29,10 @@ pub(super) fn list(out: &mut dyn Write, attributes: Attributes<'_>) -> io::Resul
     if any { writeln!(out) } else { Ok(()) }
 }
 
-/// Prints the value of the attribute `key`. A text that goes to a file or a program is printed as it is, without a newline
-/// of ours, so that the bytes are those of the value. On a terminal, hidden characters except newlines and tabs are
-/// escaped, because a file could use them to move the cursor and overwrite what the terminal shows.
+/// Prints the value of the attribute `key`. A value that is not text is printed as a line of JSON. A text that goes to a file or a
+/// program is printed as it is, without a newline of ours, so that the bytes are those of the value. On a terminal, hidden
+/// characters except newlines and tabs are escaped, because a file could use them to move the cursor and overwrite what the
+/// terminal shows.
 ///
 /// Returns a message if the file has no such attribute.
 pub(super) fn value(

@@ -1,5 +1,5 @@
-//! `zten ls --tree`: prints tensors as a tree, grouped at the dots in their names. Tensors whose names differ only in numbers share
-//! one row.
+//! `zten ls --tree`: prints tensors as a tree, grouped at the dots in their names. Tensors of one type and shape whose names differ
+//! only in numbers share one row.
 
 use std::cmp::Ordering;
 use std::io::{self, Write};

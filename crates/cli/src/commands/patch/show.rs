@@ -67,7 +67,7 @@ pub(super) fn text(args: &PatchShow, files: &Files<'_>) -> Result<String, Box<Pr
     Ok(if args.json { json(args, patch) } else { lines(patch) })
 }
 
-/// Returns the type and shape of a tensor that a patch holds whole.
+/// Returns the shape of a tensor that a patch holds whole, and the type of its first component.
 fn whole_kind(tensor: &zten::Tensor<'_>) -> String {
     tensor.components().next().map(|own| kind(tensor, &own)).unwrap_or_default()
 }

@@ -47,7 +47,8 @@ pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Confinement) -> io::Resul
     if args.json { document(app, &layers, &outcomes) } else { lines(app, &layers, &outcomes) }
 }
 
-/// Confines this process, and runs the trial `name` in it.
+/// Confines this process if `mode` says so, and runs the trial `name` in it. If the sandbox is required and a layer is missing,
+/// reports that instead.
 fn trial(app: &mut App, name: &str, mode: Confinement) -> io::Result<()> {
     match name {
         NOTHING => return Ok(()),

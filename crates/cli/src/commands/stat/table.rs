@@ -14,7 +14,7 @@ use crate::input::file::counted;
 use crate::output::progress;
 use crate::output::table::{self, Column, Each, Row, Table};
 
-/// The width of a printed number in columns.
+/// The largest length of a minimum or maximum that is printed exactly. Longer ones are rounded.
 const NUMBER: usize = 9;
 
 /// The header of the column with the number of NaN, which is left out if it is 0 for all tensors.
@@ -28,7 +28,7 @@ const IMPLIED: &str = "IMPLIED";
 /// The header of the column with the reason why a tensor has no statistics, which is left out if all tensors have statistics.
 const SKIPPED: &str = "SKIPPED";
 
-/// Prints a line for each tensor, a line for each dtype, and a line with the totals.
+/// Prints a line for each tensor, a line for each dtype (see [`by_dtype`]), and the totals.
 pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Measured)]) -> io::Result<()> {
     let mut skipped: Vec<(String, u64)> = Vec::new();
     let (mut all, mut is_sparse) = (Statistics::default(), false);
@@ -93,7 +93,8 @@ pub(super) fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Measured)]) -> io
     table::list(out, words)
 }
 
-/// Prints a line for each dtype. Prints nothing for a single tensor, because the table above shows the same numbers.
+/// Prints a line for each dtype of the tensors that have statistics. Prints nothing if only one tensor has statistics, because the
+/// table above shows the same numbers, or if none has.
 fn by_dtype(
     out: &mut dyn Write,
     found: &[(Tensor<'_>, Measured)],

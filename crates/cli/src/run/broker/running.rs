@@ -70,8 +70,9 @@ impl Task {
         }
     }
 
-    /// Counts `bytes` more bytes of text of this job, and returns whether the total is within the limit. The limit grows with
-    /// the files' headers, whose length is at most `header` bytes each, because the output describes headers.
+    /// Counts `bytes` more bytes of text of this job, and returns whether the total is within the limit. The limit grows with the
+    /// files' headers, because the output describes headers: the header of each file, and those of all sibling files together,
+    /// count as at most `header` bytes.
     pub(super) fn may_print(&mut self, bytes: usize, header: u64) -> bool {
         self.printed = self.printed.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         let lengths = self.lengths.known.iter().copied().chain([self.lengths.siblings]);
@@ -208,8 +209,9 @@ impl Running {
         self.process.grant(granted);
     }
 
-    /// Adds `waited` to the idle time of the worker, and returns whether the worker has been idle for longer than `limit`: the
-    /// worker has sent no message, has used no processor time, and does not wait for a stream of the user.
+    /// Adds `waited` to the idle time of the worker, and returns whether the worker has been idle for longer than `limit`, and for
+    /// the time limit of a process that fetches a file for it: the worker has sent no message, has used no processor time, and does
+    /// not wait for a stream of the user.
     pub(super) fn is_silent_for(&mut self, waited: Duration, limit: Duration, call: &Call) -> bool {
         let Some(task) = self.tasks.front() else { return false };
         let limit = limit.saturating_add(task.fetches_for());

@@ -39,8 +39,8 @@ impl Handed {
 }
 
 impl CheckJob {
-    /// Returns the path that names the job in messages: the path of its last file. The last file is the only file, the file after
-    /// a list of digests, or the newer file of a comparison.
+    /// Returns the path that names the job in messages: the path of its last file. The last file is the only file, the file after a
+    /// list of digests, the newer file of a comparison, or the last patch.
     pub(super) fn path(&self) -> PathBuf {
         self.entries.last().map(|entry| entry.path.clone()).unwrap_or_default()
     }
@@ -50,7 +50,8 @@ impl CheckJob {
         self.entries.first().map(|entry| entry.also.clone()).unwrap_or_default()
     }
 
-    /// Returns the path of file `number`, in whose folder its sibling files are searched. Returns `None` for a remote file.
+    /// Returns the path of file `number`, in whose folder its sibling files are searched. Returns `None` for a remote file, or if
+    /// the job has no such file.
     pub(super) fn input(&self, number: u32) -> Option<PathBuf> {
         let entry = self.entries.get(usize::try_from(number).ok()?)?;
         (!is_remote(&entry.path)).then(|| entry.beside())
@@ -85,8 +86,8 @@ impl CheckJob {
     }
 }
 
-/// Opens the file of `entry`, and adds its length to `lengths`. A remote file is opened by another process, which is not
-/// waited for: its length counts as `u64::MAX`, because it is not known yet.
+/// Opens the file of `entry`, and adds its length to `lengths`. A remote file is opened by another process, which is not waited
+/// for: its length counts as `u64::MAX`, because it is not known yet. The length of standard input counts as the limit `decoded`.
 fn open(
     entry: &CheckedFile,
     call: &Call,
@@ -121,7 +122,8 @@ pub(super) struct JobSource<'a> {
     pub(super) entries: Entries,
     /// The number of the next job.
     next: u64,
-    /// Jobs that were sent to a worker and came back undone. They are handed out first.
+    /// Jobs that were sent to a worker and came back undone, or whose files could not be opened for lack of descriptors. They are
+    /// handed out first.
     pub(super) again: VecDeque<CheckJob>,
     /// A job whose files are open and that no worker could take.
     pub(super) held: Option<(CheckJob, Handed)>,

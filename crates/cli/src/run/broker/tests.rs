@@ -71,7 +71,7 @@ impl Random {
         postcard::to_allocvec(&request).unwrap()
     }
 
-    /// Acts as a worker: sends up to 40 packets and receives some, or stops when the broker closes the socket.
+    /// Acts as a worker: sends fewer than 40 packets and receives some, or stops when the broker closes the socket.
     fn play(&mut self, socket: &OwnedFd) {
         // Without a greeting the broker ends the worker at once.
         let mut packet = if self.next(8) == 0 { Vec::new() } else { ready() };
@@ -106,7 +106,7 @@ fn call(arguments: &[&str]) -> Call {
     }
 }
 
-/// However a worker behaves, the broker ends, prints no control characters, and opens only files that may be shards.
+/// However a worker behaves, the broker ends, prints no control characters except newlines, and gives no output file its name.
 #[test]
 fn workers_that_were_taken_over_gain_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn workers_that_were_taken_over_gain_nothing() {
             own
         };
         let mut broker = Broker::of(&mut app, call, Confinement::Off, 1).unwrap();
-        // The test replaces workers that end, but only eight times.
+        // The test starts a worker for each job that is left, at most eight in total.
         for number in 0..8 {
             let Some((item, handed)) = broker.open_next(&mut app, true).unwrap() else { break };
             let task = Task::new(item, &handed);
@@ -320,7 +320,8 @@ fn every_input_has_one_result() {
     }
 }
 
-/// A worker that asks for a file gets only files that may be shards of the input.
+/// A worker that asks for a file gets only files that may be shards of the input, and no link. A request beyond the limit on shards
+/// is a fault.
 #[test]
 fn only_shards_are_opened() {
     let folder = tempfile::tempdir().unwrap();
@@ -357,7 +358,7 @@ fn only_shards_are_opened() {
     assert_eq!(broker.find(0, 0, &one_more).unwrap_err().kind(), io::ErrorKind::InvalidData);
 }
 
-/// A worker makes no more files than the limit allows, each once and in order.
+/// A worker makes no more files than the limit allows, each once, in order, and all for the same number of shards.
 #[test]
 fn no_more_files_are_created_than_the_limit_allows() {
     let folder = tempfile::tempdir().unwrap();

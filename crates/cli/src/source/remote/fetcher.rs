@@ -36,7 +36,8 @@ fn fail(error: &io::Error) -> io::Result<()> {
     reply(&Reply::Failed(IoFailure::new(error)))
 }
 
-/// Runs the process: opens the file, and answers requests until the socket is closed.
+/// Runs the process: opens the file, and answers requests until the socket is closed or a request is invalid. If the file cannot be
+/// opened, sends the error and ends.
 pub(crate) fn run() -> io::Result<()> {
     zten_sandbox::end_with_parent();
     // A panic is reported as an error, without its message, which may repeat bytes that a server has sent.

@@ -33,8 +33,8 @@ pub(crate) struct Remote {
 /// The process that fetches a remote file and its sibling files.
 #[derive(Debug)]
 struct Process {
-    /// The socket to the process. `None` after an answer was not read to its end, because the rest of that answer would be
-    /// taken for the next answer.
+    /// The socket to the process. `None` after a request could not be sent, or an answer was not understood, because the rest of
+    /// that answer would be taken for the next answer.
     socket: Mutex<Option<File>>,
     /// The number of sibling files that may still be looked for.
     left: AtomicU32,
@@ -86,7 +86,7 @@ impl Remote {
         self.length
     }
 
-    /// Opens the sibling file `want`. Returns `None` if the server has no such file.
+    /// Opens the sibling file `want`. Returns `None` if the server has no such file, or no further sibling file may be looked for.
     pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Self>> {
         let one_less = |left: u32| left.checked_sub(1);
         let left = &self.process.left;

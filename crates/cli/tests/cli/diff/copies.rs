@@ -1,4 +1,4 @@
-//! Tests that a file and its copy in generation 1.2 are equal under all options. Only the canonical form replaces every NaN
+//! Tests that a file and its plain and its canonical copy in generation 1.2 are equal. Only the canonical form replaces every NaN
 //! in attributes with the same NaN, which is a difference.
 
 use std::fs;

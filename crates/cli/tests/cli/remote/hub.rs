@@ -76,7 +76,8 @@ fn commands_request_ranges_of_one_commit() {
     }
 }
 
-/// Checks that the files of an index, and shards, are read at the commit and in the folder of the first file.
+/// Checks that the files that an `*.index.json` file names, and the shards of a zTensor file, are read at the commit and in the
+/// folder of the first file.
 #[test]
 fn the_other_files_of_a_model_are_of_the_same_commit() {
     unless_emulated!();
@@ -108,8 +109,8 @@ fn the_other_files_of_a_model_are_of_the_same_commit() {
     }
 }
 
-/// Checks that all files of one repository in a call are read at one commit, although the branch advances with each
-/// request.
+/// Checks that all files of one repository in a call are read at one commit, although the branch advances with each request. Files
+/// of two revisions are read at two commits.
 #[test]
 fn the_files_of_a_call_are_of_one_commit() {
     let hub = Server::start(|number, request| {
@@ -190,7 +191,8 @@ fn a_token_is_read_from_a_file() {
     assert_eq!(hub.asked()[0].headers["authorization"], "Bearer hidden");
 }
 
-/// Checks that the process that parses has no token, not even in its environment.
+/// Checks that the environment of the process that fetches has the token of the hub and the secret key of S3, and that of the
+/// process that parses has neither.
 #[cfg(target_os = "linux")]
 #[test]
 fn only_the_process_that_connects_has_the_token() {

@@ -48,7 +48,7 @@ fn serve(files: HashMap<String, Vec<u8>>) -> (Server, u64, u64) {
     (server, root, all - root)
 }
 
-/// Checks that the content of shards is fetched once, and a second time for their digests.
+/// Checks that the content of shards is fetched at most twice: once for the tensors, and once for the digests of the shards.
 #[test]
 fn shards_are_fetched_twice_and_no_more() {
     let (server, root, shards) = serve(files(Checksum::Xxh3));

@@ -20,7 +20,7 @@ pub(super) fn children(of: u32) -> Vec<u32> {
     text.split_whitespace().map(|id| id.parse().unwrap()).collect()
 }
 
-/// Calls `what` until it returns a value.
+/// Calls `what` until it returns a value. Panics after a minute without one.
 fn until<T>(what: impl Fn() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -41,7 +41,7 @@ fn is_gone(id: u32) -> bool {
     std::fs::read(format!("/proc/{id}/statm")).map_or(true, |text| text.starts_with(b"0 "))
 }
 
-/// Starts a process, and waits until the pipe of its output is full.
+/// Starts a check, and waits until it has workers. Returns the check and the ids of its workers.
 fn at_work(args: &[&str]) -> (Child, Vec<u32>) {
     let child = start(args);
     let workers = until(|| Some(children(child.id())).filter(|workers| !workers.is_empty()));
@@ -78,7 +78,7 @@ fn a_worker_that_does_nothing_is_killed() {
     let lines = json_lines(&output.stdout);
     let found = verdicts(&lines);
     assert!(found.iter().map(|(file, _)| *file).eq(paths.iter().map(|path| text(path))));
-    // The file that the killed worker was reading, if there was one, is not tried again.
+    // If the killed worker had a single file left, that file is not tried again.
     let errors = found.iter().filter(|(_, verdict)| *verdict != "valid").count();
     assert!(errors <= 1, "{errors}");
     assert!(is_gone(workers[0]));

@@ -58,7 +58,8 @@ static PARTS: [DayUnit; 10] = [
 ];
 
 impl Unit {
-    /// Parses what follows the letter of the type: 8, and perhaps the unit in brackets, as in `8[25us]`.
+    /// Parses what follows the letter of the type: 8, and perhaps a factor and the unit in brackets, as in `8[25us]`. Returns
+    /// `None` if the text has another form, the unit is unknown, or the factor exceeds 64 bits.
     pub(super) fn parse(rest: &str) -> Option<Self> {
         let unit = rest.strip_prefix('8')?;
         if unit.is_empty() {
@@ -97,7 +98,8 @@ impl Unit {
     }
 }
 
-/// Formats a duration of `count` times `unit` as the number of units and the unit's name. NumPy's missing value is `NaT`.
+/// Formats a duration of `count` times `unit` as the number of units (`count` times the factor of `unit`) and the unit's name,
+/// which a generic unit lacks. NumPy's missing value is `NaT`.
 pub(super) fn duration(count: i64, unit: Unit) -> String {
     match unit.units(count) {
         None => "NaT".to_owned(),
@@ -106,7 +108,8 @@ pub(super) fn duration(count: i64, unit: Unit) -> String {
     }
 }
 
-/// Returns a date as NumPy prints it: in the form of ISO 8601, as exact as the unit.
+/// Returns a date as NumPy prints it: in the form of ISO 8601, as exact as the unit. A date in a generic unit is a plain number,
+/// and NumPy's missing value is `NaT`. Only negative years have more digits than those of NumPy.
 pub(super) fn date(count: i64, unit: Unit) -> String {
     let Some(units) = unit.units(count) else { return "NaT".to_owned() };
     match unit.scale {

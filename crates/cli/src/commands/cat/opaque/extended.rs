@@ -9,8 +9,8 @@ const BIAS: i32 = 16_383 + 63;
 /// The highest bit of the 64-bit significand, in front of the binary point. Unlike `f64`, the x86 format stores this bit.
 const LEADING: u64 = 1 << 63;
 
-/// Returns the number in `bytes`, little-endian and padded to 12 or 16 bytes, with the fewest digits that distinguish it from
-/// other numbers, in the notation of Rust's floats. Returns `None` for bytes that are no such number.
+/// Returns the number in `bytes`, little-endian, in 10 bytes or padded to 12 or 16 bytes, with the fewest digits that distinguish
+/// it from other numbers, in the notation of Rust's floats. Returns `None` for bytes that are no such number.
 ///
 /// A long double of 16 bytes is a number of 113 bits on other machines, and the name of the type does not tell which. Such a
 /// number has bits in the padding of x86, unless it is smaller than any normal number.

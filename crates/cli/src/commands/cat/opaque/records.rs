@@ -33,7 +33,7 @@ struct Compiled {
 }
 
 /// Returns the width of records of the dtype `text`, and the steps that print them. Returns `None` if a field has a type that is
-/// not known, or records are nested too deeply.
+/// not known, records and arrays are nested too deeply, the width overflows, or the text has another form.
 pub(super) fn steps(text: &str, style: Style) -> Option<(usize, Vec<Step>)> {
     let mut rest = Text(text);
     let mut open: Vec<Records> = Vec::new();
@@ -79,7 +79,8 @@ pub(super) fn steps(text: &str, style: Style) -> Option<(usize, Vec<Step>)> {
 }
 
 impl Records {
-    /// Adds the field that has just been parsed, which is called `self.name` and has the type `value`.
+    /// Adds the field that has just been parsed, which is called `self.name` and has the type `value`. Returns `None` if the width
+    /// of the records overflows.
     fn add(&mut self, value: Compiled) -> Option<()> {
         self.width = self.width.checked_add(value.width)?;
         self.depth = self.depth.max(value.depth);
@@ -176,7 +177,7 @@ impl Text<'_> {
         self.0.starts_with(token)
     }
 
-    /// Removes the character `token` if it comes next, and returns whether it did.
+    /// Removes blanks, and then the character `token` if it comes next. Returns whether it came next.
     fn accept(&mut self, token: char) -> bool {
         self.skip_blanks();
         let rest = self.0.strip_prefix(token);
@@ -184,7 +185,8 @@ impl Text<'_> {
         rest.is_some()
     }
 
-    /// Removes a string in quotes, and returns it without its escapes.
+    /// Removes a string in quotes, and returns it without its escapes. Returns `None` if no string comes next, it does not end, or
+    /// an escape is invalid.
     fn string(&mut self) -> Option<String> {
         self.skip_blanks();
         let mut chars = self.0.chars();

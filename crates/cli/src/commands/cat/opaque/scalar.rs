@@ -166,7 +166,7 @@ fn number(
     kind.write(out, little.get(..kind.width()).unwrap_or_default(), style)
 }
 
-/// Writes UTF-32 text, or the bytes in hexadecimal if 32 bits are no Unicode character.
+/// Writes UTF-32 text without the zeros at its end, or all bytes in hexadecimal if 32 bits are no Unicode character.
 fn text(out: &mut dyn Write, bytes: &[u8], is_big: bool, style: Style) -> io::Result<()> {
     let (units, _) = bytes.as_chunks::<CHARACTER>();
     let code = |unit: &[u8; CHARACTER]| {
@@ -226,7 +226,7 @@ fn integer(bytes: &[u8], is_big: bool) -> i64 {
     if is_big { i64::from_be_bytes(bytes) } else { i64::from_le_bytes(bytes) }
 }
 
-/// Writes `shown`, in quotes if the output is JSON. `shown` must have no characters that JSON escapes.
+/// Writes `shown` as it is, or as a JSON string if the output is JSON.
 fn quoted_in_json(out: &mut dyn Write, shown: &str, style: Style) -> io::Result<()> {
     match style {
         Style::Text => out.write_all(shown.as_bytes()),

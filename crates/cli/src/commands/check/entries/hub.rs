@@ -37,7 +37,8 @@ impl Hub {
     }
 
     /// Scans the part of a repository that is in `folder`, if `path` leads to the folder of snapshots or below it. Returns the
-    /// repository, and the number of levels that `folder` is below the folder of snapshots.
+    /// repository, and the number of levels that `folder` is below the folder of snapshots. Returns `None` for any other folder, or
+    /// if the repository has no folder of blobs.
     pub(super) fn of_part(
         folder: &Folder,
         path: &Path,
@@ -102,7 +103,8 @@ impl Hub {
 }
 
 /// Returns the name of the blob that `link` leads to. Returns `None` if `link` leads anywhere but to the blobs of its own
-/// repository. `folder` holds `link`, and is `depth` levels below the folder of snapshots.
+/// repository, or lies directly in the folder of snapshots. `folder` holds `link`, and is `depth` levels below the folder of
+/// snapshots.
 pub(super) fn blob_of(folder: &Folder, link: &OsStr, depth: usize) -> Option<OsString> {
     let target = folder.link(link).ok()?;
     let mut steps = target.components().peekable();

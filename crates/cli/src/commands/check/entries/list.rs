@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The largest length of a name in bytes. Systems accept shorter paths only.
+/// The number of bytes that are read at a time. A name whose end is not found is rejected when more bytes than these have been read
+/// of it, so no name of more than twice as many bytes is returned. Systems accept shorter paths only.
 const LONGEST: usize = 64 << 10;
 
 /// A list of file names (`--files-from`) that is being read.
@@ -27,10 +28,11 @@ impl List {
         Ok(Self { file, end, buffer: Vec::new(), taken: 0, is_over: false })
     }
 
-    /// Returns the next name that is not empty.
+    /// Returns the next name that is not empty, or `None` at the end of the list. If names end with a newline, a CR before it is
+    /// removed.
     ///
     /// # Errors
-    /// The list cannot be read, or a name is too long.
+    /// The list cannot be read, a name is too long, or, on systems other than Unix, a name is not UTF-8.
     pub(super) fn next(&mut self) -> io::Result<Option<Named>> {
         loop {
             let name = match self.name_length() {

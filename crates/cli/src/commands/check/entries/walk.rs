@@ -204,7 +204,8 @@ pub(super) struct FoundFile {
     pub(super) has_weights: bool,
 }
 
-/// An iterator over the files in folders, sorted by name in each folder. It does not recurse, so nested folders take no stack.
+/// An iterator over the files in folders, sorted by name in each folder, where the blobs of a hub's repository come last. It does
+/// not recurse, so nested folders take no stack.
 pub(super) struct DirectoryWalk {
     suffixes: Suffixes,
     /// True if all links are followed.
@@ -238,7 +239,8 @@ impl DirectoryWalk {
         self.levels.is_empty() && self.failed.is_none()
     }
 
-    /// Lists the folder at `path`, which the user named. Its files come before the remaining files of other folders.
+    /// Lists the folder at `path`, which the user named. Its files come before the remaining files of other folders. Keeps an error
+    /// in `failed`, which [`next`](Self::next) returns.
     pub(super) fn enter(&mut self, path: PathBuf) {
         let entered = Folder::open(&path).and_then(|folder| {
             let is_selected = |name: &OsStr| self.suffixes.takes(name);
@@ -287,7 +289,7 @@ impl DirectoryWalk {
         }
     }
 
-    /// Finds the next file, or a folder that cannot be read.
+    /// Finds the next file, or a folder that cannot be read. Returns `None` if all folders have been walked to their end.
     pub(super) fn next(&mut self) -> Option<FoundFile> {
         loop {
             if let Some((path, error)) = self.failed.take() {
@@ -394,7 +396,7 @@ impl DirectoryWalk {
 }
 
 /// Opens the folder of blobs of the Ollama store that has its manifests in the folder at the canonical path `real`, or above it.
-/// Returns `None` for other folders.
+/// Returns `None` for other folders, or if the folder of blobs cannot be opened.
 pub(super) fn blobs_of(real: &Path) -> Option<Folder> {
     let manifests = real.ancestors().find(|above| above.ends_with(stores::MANIFESTS))?;
     Folder::open(manifests.parent()?).ok()?.folder(BLOBS.as_ref(), false).ok()

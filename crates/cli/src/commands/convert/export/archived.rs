@@ -28,7 +28,8 @@ use crate::output::report::Problem;
 /// The largest number of terminal columns of the name of a layout or type in a message.
 const NAME: usize = 60;
 
-/// The selected objects of an archive, as dense arrays. An object that is not dense is rejected when it is asked for.
+/// The selected objects of an archive, as dense arrays. An object that is not dense is rejected when it is asked for, unless it is
+/// dequantized or written as the tensors that it was made of.
 pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
@@ -117,8 +118,8 @@ impl<'a> Archived<'a> {
     }
 }
 
-/// Finds the tensors that the selected objects of `archive` were made of. Returns `None` if each selected object is written
-/// as it is.
+/// Finds the tensors that the selected objects of `archive` were made of. Returns `None` if each selected object is written as it
+/// is, or dequantized. Two tensors of one name are an error.
 fn restored<'a>(
     args: &Convert,
     archive: &'a FileWithShards,

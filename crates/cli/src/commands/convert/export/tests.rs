@@ -84,8 +84,8 @@ fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     arrays(archive.tensors(), |_| true).unwrap()
 }
 
-/// Returns the objects of an archive as arrays, or `None` if an object is no array: an array has one component, no
-/// attributes, and a type that `holds` accepts.
+/// Returns the objects of an archive as arrays, or `None` if an object is no array: an array has the dense layout, one readable
+/// component, no attributes, and a known type that `holds` accepts. The bytes of bools become 0 or 1.
 fn arrays<'m>(
     objects: impl Iterator<Item = Tensor<'m>>,
     holds: impl Fn(DType) -> bool,
@@ -128,7 +128,7 @@ fn by_the_crate(bytes: &[u8]) -> Arrays {
         .collect()
 }
 
-/// Every file of the corpus is exported completely, or rejected with an error that names the obstacle.
+/// Every accepted zTensor file of the corpus is exported completely, or rejected with an error that names the obstacle.
 #[test]
 fn the_corpus_is_exported_or_named() {
     let (mut written, mut rejected) = ([0; 3], BTreeMap::<String, u32>::new());
@@ -155,7 +155,7 @@ fn the_corpus_is_exported_or_named() {
                 Ok(bytes) => {
                     assert_eq!(file.opens_only, None, "{name}");
                     let held = held.unwrap_or_else(|| panic!("{name}: {suffix} cannot hold it"));
-                    // The readers do not support the types that generation 2 has added.
+                    // Files with a type that generation 2 has added are compared by the `safetensors` crate alone, below.
                     let is_old = |dtype| !matches!(dtype, DType::F8E8M0 | DType::F4E2M1);
                     if arrays(archive.tensors(), is_old).is_some() {
                         let mut again = read(&folder, suffix, &bytes);
@@ -327,7 +327,8 @@ fn archives_are_read_by_a_third_party_reader() {
     assert_eq!(ZipArchive::new(Cursor::new(&empty)).unwrap().len(), 0);
 }
 
-/// Exports more members than the 16-bit end record of a ZIP archive can count.
+/// Exports archives with one member fewer than 65,535, with as many, and with one more. The end record of a ZIP archive counts
+/// members in 16 bits, and 65,535 means there that the ZIP64 end record has the number.
 #[test]
 fn an_archive_of_many_members() {
     let folder = Folder::new();
