@@ -142,8 +142,8 @@ pub fn confine(budget: &Budget, threads: impl FnOnce()) -> Report {
     }
 }
 
-/// Raises this process's limit on open descriptors to its hard limit, and returns the resulting limit.
-/// Returns `None` if the system does not tell the limit.
+/// Raises this process's limit on open descriptors to its hard limit, and returns the resulting limit, which is the old one if
+/// raising it fails. Returns `None` if the system does not tell the limit, and on systems other than Linux.
 pub fn allow_many_files() -> Option<impl fmt::Display> {
     #[cfg(target_os = "linux")]
     return limits::allow_many_files();
@@ -152,7 +152,7 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
 }
 
 /// Returns the number of bytes of address space that this process uses. [`confine`] adds this number to [`Budget::memory`]. Returns
-/// 0 on systems other than Linux.
+/// 1 GiB if `/proc` does not tell the number, and 0 on systems other than Linux.
 pub fn memory_in_use() -> u64 {
     #[cfg(target_os = "linux")]
     return limits::memory_in_use();
@@ -161,8 +161,8 @@ pub fn memory_in_use() -> u64 {
 }
 
 /// Sets the limits of the confined process with the id `child` to those of `budget`, except the limit on descriptors.
-/// `budget.memory` is the limit on all of its address space here, including what it used when it was confined. A limit that cannot
-/// be set stays as it is.
+/// `budget.memory` is the limit on all of its address space here, including what it used when it was confined. A limit that is
+/// `None` or cannot be set stays as it is. No limit becomes higher than that of this process.
 pub fn raise(child: u32, budget: &Budget) {
     #[cfg(target_os = "linux")]
     limits::raise(child, budget);
@@ -202,7 +202,8 @@ pub fn seconds_used(child: u32) -> Option<u64> {
 /// memory, would look like an attack. The standard library reads the variable when it prints the first
 /// backtrace, and a program cannot change its own environment safely.
 ///
-/// Returns if the program cannot be executed again because `/proc` is missing.
+/// Returns if `RUST_BACKTRACE` is missing or `0`, on systems other than Linux, and if the program cannot be executed again, for
+/// example because `/proc` is missing.
 pub fn without_backtraces() {
     #[cfg(target_os = "linux")]
     if std::env::var_os(BACKTRACE).is_some_and(|wanted| wanted != "0") {
