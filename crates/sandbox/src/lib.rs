@@ -109,8 +109,8 @@ impl Report {
 }
 
 /// Confines this process for the rest of its life: it loses its capabilities (privileges), cannot open files or use TCP ports
-/// (Landlock), can make only the system calls of a table (seccomp), and has the limits of `budget`. If standard input is a terminal,
-/// `/dev/null` replaces it. On systems other than Linux no layer exists, and the report says so.
+/// (Landlock), can make only the system calls of a table (seccomp), and has the limits of `budget`. If standard input is a
+/// terminal, it is replaced by `/dev/null`. On systems other than Linux no layer exists, and the report says so.
 ///
 /// Call this function when all files are open and none has been read, in a program that prints no backtraces (see
 /// [`without_backtraces`]).
