@@ -121,8 +121,8 @@ impl RemoteObject {
     /// [`Tensor::read_from`](zten::Tensor::read_from).
     ///
     /// # Errors
-    /// The header breaks a rule, a request fails, or the file is an index or the first file of a split model, whose other files are
-    /// not opened. Shards of a zTensor file are not opened either, but are no error.
+    /// The header breaks a rule, a request fails, or the file is an index (`*.index.json`) or the first file of a split model,
+    /// whose other files are not opened. Shards of a zTensor file are not opened either, but are no error.
     pub async fn header(
         &self,
         options: &OpenOptions,
