@@ -29,7 +29,8 @@ const IN_FLIGHT: usize = 4;
 const HELD: usize = 8;
 
 /// An open remote file. All reads are of the version of the file that was opened. A network thread fetches the ranges that
-/// [`plan`](Self::plan) has announced while the caller processes earlier bytes. At most 8 blocks of 4 MiB are held in memory.
+/// [`plan`](Self::plan) has announced while the caller processes earlier bytes. Without a plan, it fetches ahead what a long
+/// sequence of reads, each from the end of the last one, will probably read. At most 8 blocks of 4 MiB are held in memory.
 #[derive(Debug)]
 pub struct RemoteFile {
     network: Arc<Network>,

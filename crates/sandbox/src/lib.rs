@@ -6,8 +6,9 @@
 //!
 //! - **Privileges**: no capabilities, also for root, and no terminal as standard input.
 //! - **Landlock** takes all rights to files, TCP ports and other processes' sockets and signals.
-//! - **seccomp** kills the process at the first system call that is not in [`calls()`].
-//! - **Limits** on address space, processor time, the size of files and the number of descriptors.
+//! - **seccomp** kills the process at the first system call that is not in [`calls()`], or has arguments that this table does not
+//!   allow. `openat` fails with an error instead.
+//! - **Limits** on address space, processor time, the size of files, the number of descriptors, and core dumps, which are off.
 //!
 //! Only Linux has these layers. On other systems the process is not confined, and the [`Report`] says so.
 #![forbid(unsafe_code)]
