@@ -140,7 +140,7 @@ impl CommitPin {
     ///
     /// # Errors
     /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is not a
-    /// commit. A header that occurs more than once is an error, too. An answer without the header passes.
+    /// commit. Several such headers with different values are an error, too. An answer without the header passes.
     pub(crate) fn compare(&self, headers: &HeaderMap) -> Result<(), RemoteError> {
         let Some(value) = single(headers, "X-Repo-Commit")? else { return Ok(()) };
         let commit = value.to_str().ok().filter(|commit| is_commit(commit));
@@ -156,7 +156,8 @@ impl CommitPin {
 }
 
 /// Returns the length of the file in bytes that the hub declares in `X-Linked-Size` when it redirects to a storage server. Returns
-/// `None` if the hub does not declare it, or declares 0 or something else than a number. Fails if the header occurs more than once.
+/// `None` if the hub does not declare it, or declares 0 or something else than a number. Fails if the header occurs more than once
+/// with different values.
 pub(crate) fn linked_length(headers: &HeaderMap) -> Result<Option<u64>, RemoteError> {
     let length = single(headers, "X-Linked-Size")?.and_then(|value| value.to_str().ok());
     Ok(length.and_then(number).filter(|length| *length > 0))

@@ -141,8 +141,8 @@ impl Process {
 
     /// Adds `waited` to the time for which the worker has been silent, and returns whether the worker has been idle for `limit`: no
     /// message was sent to it or came from it, it has used no processor time, and it does not wait for somebody else as
-    /// `is_waiting` tells. Processor time and `is_waiting` are looked at only when the time has reached `limit`. If they tell that
-    /// the worker is not idle, the time starts again from zero.
+    /// `is_waiting` tells. Whether the worker is idle is decided only when the time has reached `limit`. If it is not idle, the
+    /// time starts again from zero.
     pub fn is_silent_for(
         &mut self,
         waited: Duration,
