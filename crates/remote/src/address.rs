@@ -35,8 +35,9 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public, by their first address and prefix
-/// length. Addresses outside of `2000::/3` are never public, so they need no row.
+/// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public, by their first address and prefix length.
+/// Addresses outside of `2000::/3` are public only if they have a public IPv4 address embedded in them, so they need no row.
+/// Neither do 6to4 addresses (`2002::/16`), which are judged by their IPv4 address.
 const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
     // IETF protocol assignments, and Teredo, which tunnels IPv6 over IPv4 and so may lead to private addresses. The globally
     // reachable addresses in this block serve no files, so they are not excepted.

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::log::Record;
 use super::{Quota, check, reply};
 
-/// The number of bytes that a form may contain in addition to its file.
+/// The number of bytes by which a form may be longer than the largest file.
 const FORM: u64 = 64 << 10;
 
 /// The reason why an upload failed.
