@@ -27,7 +27,8 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Opens `file`, verifies all of it, and finds the matrix `name`.
+    /// Opens `file`, verifies all of it, and finds the tensor `name`. Whether the tensor is a matrix of `f32` is checked by
+    /// [`apply`](Self::apply).
     ///
     /// # Errors
     /// Any rule that the file breaks; [`Misuse::NoTensor`] if there is no tensor of that name.

@@ -1,5 +1,5 @@
-//! Builds and runs all images, checks their output, and prints how much memory they take: `cargo run`. Exits with
-//! status 1 if a check fails.
+//! Builds and runs all images, checks their output, and prints how much memory they take: `cargo run`. Exits with status 1 if a
+//! check fails or an image cannot be built or run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

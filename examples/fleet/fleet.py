@@ -2,7 +2,8 @@
 
     find /shared/models -name '*.zt' | python fleet.py --address auto --table results
 
-Paths are shipped, and no bytes: each node reads the files itself, which all nodes see under the same paths.
+Paths are shipped, and no bytes: each node reads the files itself, which all nodes see under the same paths. The exit status is 0 if
+all files are valid, 2 if a file could not be read, and 1 otherwise.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ def check_part(part: Mapping[str, Any], *, sandbox: bool) -> pa.Table:
 
 
 def check_files(paths: Sequence[str], *, files_per_task: int = 500, sandbox: bool = False) -> ray.data.Dataset:
-    """A table with a row for each path, in no order. It is computed when it is asked for.
+    """Returns a table with a row for each path, in no order. Files are checked when its rows are asked for.
 
     Args:
         paths: files, as all nodes see them.
-        files_per_task: how many are checked anew if their worker or its node is lost.
+        files_per_task: the largest number of files of a task, which are all checked again if the worker or its node is lost.
         sandbox: reads files in confined processes. All nodes need the command: ``pip install zten[cli]``.
     """
     check = functools.partial(check_part, sandbox=sandbox)

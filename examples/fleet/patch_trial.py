@@ -3,7 +3,7 @@
     python patch_trial.py [--steps N]
 
 A worker on each node follows the steps of a trainer. One of them is killed, one misses steps, and one patch is damaged in the store.
-After each step the identities of all files must be that of the trainer's tensors.
+The identity of each file must be that of the trainer's tensors after each step that its worker follows.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Trial:
 
     def damage(self) -> None:
         """Flips a bit of the last patch in the store, and checks that no worker applies it and no
-        file changes."""
+        file changes. Then puts the right patch back."""
         key = self.published[-1].url.partition("models/")[2]
         whole = self.store.get_object(Bucket="models", Key=key)["Body"].read()
         damaged = bytearray(whole)

@@ -78,8 +78,8 @@ class Worker:
     def follow(self, patches: Sequence[Published]) -> str:
         """Applies those of ``patches`` that the file lacks, and returns the identity of its tensors.
 
-        A patch that is damaged or missing raises, and the file stays as it was. If this process or its machine is killed meanwhile, the
-        file is that of the old step or that of the last.
+        A patch that is damaged or missing raises, and so does a file that is none of the steps; the file stays as it was.
+        If this process or its machine is killed meanwhile, the file is that of the old step or that of the last.
         """
         own = self.identity()
         if patches and own != patches[-1].result:

@@ -85,7 +85,7 @@ def write_files(folder: Path, number: int) -> tuple[list[str], dict[str, str]]:
 
 def check_part(part: Mapping[str, Any], *, meeting: Path | None, driver: str) -> pa.Table:
     """Calls :func:`fleet.check_part`, and adds the process and the node. With a meeting, the first task on another node
-    than the driver's writes them there, and waits for its end."""
+    than the driver's writes them there, and waits for its end. It raises if it is not killed within `PATIENCE`."""
     table = fleet.check_part(part, sandbox=False)
     node = ray.get_runtime_context().get_node_id()
     if meeting is not None and node != driver and not meeting.exists():
@@ -132,7 +132,8 @@ class Trial:
         self.files_per_task = max(1, number // 40)
 
     def run(self, name: str, kill: Callable[[dict[str, Any]], None] | None = None) -> pa.Table:
-        """Checks all files in one pass, during which one task is killed."""
+        """Checks all files in one pass, during which `kill` ends one task or its node, and returns the results. Without `kill`
+        nothing is ended. A wrong result raises, and so does a pass in which no task could be ended."""
         killer = None
         if kill is not None:
             killer = Killer(self.folder / f"meeting {name}", kill)

@@ -27,7 +27,7 @@ _PATTERNS = ["*.zt", "*.safetensors", "*.safetensors.index.json", "*.gguf"]
 
 class ZtenModelLoader(BaseModelLoader):  # type: ignore[misc, unused-ignore]
     """Loads the weights of a model from a file that zten reads. The header is validated before the first tensor is read, and each
-    tensor is compared with its digest before the model gets it."""
+    tensor that has a digest is compared with it before the model gets the tensor."""
 
     def __init__(self, load_config: Any) -> None:
         super().__init__(load_config)
@@ -49,7 +49,8 @@ class ZtenModelLoader(BaseModelLoader):  # type: ignore[misc, unused-ignore]
 
         Raises:
             zten.Error: the file breaks a rule, or a tensor differs from its digest. The tensors before it have been loaded.
-            ValueError: the file lacks a parameter of the model.
+            ValueError: the file lacks a parameter of the model. This is not checked for a quantized model, and if the model does
+                not say what it has loaded.
         """
         options = self._options
         path, limits, digests = self._path(model_config), options.get("limits"), options.get("digests")
@@ -62,8 +63,8 @@ class ZtenModelLoader(BaseModelLoader):  # type: ignore[misc, unused-ignore]
                 raise ValueError(f"{path} lacks {len(missing)} parameters of the model, such as {min(missing)!r}")
 
     def _weights(self, file: zten.File) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields the name and the verified content of each tensor, one after another, so that one tensor at a time is in memory
-        twice."""
+        """Yields the name and the verified content of each tensor that no pattern of ``skip`` matches, one after another, so that
+        one tensor at a time is in memory twice. Quantized tensors are dequantized if the option ``dequantize`` says so."""
         dequantize = self._options.get("dequantize")
         skipped = self._options.get("skip", [])
         for name, tensor in file.items():

@@ -55,18 +55,19 @@ pub struct TensorObject {
     archive: Archive<zten::InMemory<[u8; 0]>>,
     /// The sibling files that hold tensors of this file, each by the name that the header of this file gives it.
     siblings: HashMap<String, ObjectVersion>,
-    /// The shards to which the store denies access, or that do not exist: the first location of each by its name in the header.
+    /// The shards to which the store denies access, which some stores also do if an object does not exist: the first location of
+    /// each shard at which access was denied, by its name in the header.
     denied: HashMap<String, String>,
 }
 
 impl TensorObject {
     /// Opens the file at `location` in `store`, which may have any format that zten reads. Fetches the header of the file and, if
-    /// the file is an index or the first file of a split GGUF model, the headers of the other files of the model.
+    /// the file is an index (`*.index.json`) or the first file of a split GGUF model, the headers of the other files of the model.
     ///
     /// # Errors
     /// [`Error::Store`] if the store fails; [`Error::File`] if the header breaks a rule, is not supported or exceeds a limit;
     /// [`Error::Denied`] if the store denies access to a file that an index or a split model names. Access to a shard is needed
-    /// only when its tensors are fetched.
+    /// only when its tensors are fetched. Or [`Error::Answer`] or [`Error::OutOfMemory`].
     pub async fn open(store: Arc<dyn ObjectStore>, location: Path) -> Result<Self, Error> {
         Self::open_with(store, location, &OpenOptions::default()).await
     }
@@ -163,13 +164,14 @@ impl TensorObject {
     }
 
     /// Fetches the stored bytes of the tensors `names` in few requests: ranges that are close to each other are fetched by one
-    /// request. A shard is fetched as a whole if one of the tensors in it has no digest of its own, so that only the digest of the
-    /// shard covers it.
+    /// request. A shard that has a digest is fetched as a whole if a component of one of these tensors lies in it and has no digest
+    /// of its own, so that only the digest of the shard covers the component.
     ///
     /// # Errors
     /// [`Error::File`] if the file has no tensor of one of these names, or a shard is missing or differs from its digest;
     /// [`Error::TooLarge`] if a tensor, or a shard that is fetched as a whole, is stored in more bytes than the limit `decoded`
-    /// allows; [`Error::Denied`] if the store denies access to a shard; [`Error::Store`] if the store fails.
+    /// allows; [`Error::Denied`] if the store denies access to a shard; [`Error::Store`] if the store fails; [`Error::Answer`];
+    /// [`Error::OutOfMemory`].
     pub async fn fetch(
         &self,
         names: impl IntoIterator<Item: AsRef<str>>,

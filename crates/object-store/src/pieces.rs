@@ -25,7 +25,8 @@ impl Pieces {
         Self { pieces: pieces.into_iter().collect(), missing: Arc::default() }
     }
 
-    /// Adds the pieces of `other`, which were fetched later from the same object.
+    /// Adds the pieces of `other`, which were fetched later from the same object. A piece of `other` replaces the piece that begins
+    /// at the same offset.
     pub(crate) fn add(&mut self, other: Self) {
         self.pieces.extend(other.pieces);
     }

@@ -44,8 +44,9 @@ impl ObjectVersion {
         Ok(Pieces::new(requests.try_collect().await?))
     }
 
-    /// Fetches the bytes of `range`. An answer with another range, more bytes, or another version of the object is an error, so
-    /// that a faulty or hostile store cannot make the request take more memory than the range.
+    /// Fetches the bytes of `range`. An answer with another range, or with more or fewer bytes, is an error, so that a faulty or
+    /// hostile store cannot make the request take more memory than the range. The request asks for the version of the object that
+    /// is known, if the store gave it a strong tag, or a weak tag and a time. An empty range sends no request.
     pub(crate) async fn fetch(
         &self,
         store: &dyn ObjectStore,

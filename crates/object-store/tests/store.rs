@@ -33,7 +33,8 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
-/// Puts all files of the folder of `path` into a store in memory, and returns the location of `path`.
+/// Puts the file at `path` into a store in memory, together with the files of its folder whose names begin with the same three
+/// letters, or all files of the folder if `path` ends in `.json`. Returns the location of `path`.
 async fn stored(path: &FilePath) -> (Arc<dyn ObjectStore>, Path) {
     let store = InMemory::new();
     let folder = Path::from("bucket/some folder");
@@ -65,7 +66,8 @@ fn kind(error: &zten::Error) -> String {
     format!("{:?}", error.kind())
 }
 
-/// Compares the file at `path` in a store with the file on disk. Returns the number of tensors whose content is equal.
+/// Compares the file at `path` in a store with the file on disk. Returns the number of tensors whose content is equal: 0 if both
+/// are rejected, which must be by the same kind of error.
 async fn compare(path: &FilePath) -> usize {
     let shown = path.display();
     let (store, location) = stored(path).await;

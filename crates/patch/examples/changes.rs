@@ -1,10 +1,11 @@
 //! Writes two models that differ in a share of their elements, to measure patches.
 //!
-//! `changes DTYPE SHARE KIND MIB FOLDER` writes `old.safetensors` and `new.safetensors` of MIB MiB: weights of `bf16` or `f32` with
-//! a normal distribution, of which SHARE (such as 0.01) change by one unit in the last place (`ulp`) or by a normal distribution
-//! (`gaussian`) with a hundredth of the deviation of the weights. To compare patches with simpler forms, which are compressed
-//! afterwards, it also writes `xor`, the exclusive or of the bytes of both models, and `pairs`, the index (4 bytes) and the new
-//! value of each element that differs.
+//! `changes DTYPE SHARE KIND MIB FOLDER` writes `old.safetensors` and `new.safetensors` of MIB MiB, rounded down to whole tensors
+//! of 4,194,304 elements: weights of `bf16` or `f32` with a normal distribution, of which SHARE (such as 0.01) change by one unit
+//! in the last place (`ulp`) or by a normal distribution (`gaussian`) with a hundredth of the deviation of the weights. To compare
+//! patches with simpler forms, which are compressed afterwards, it also writes `xor`, the exclusive or of the bytes of both models,
+//! and `pairs`, the index in its tensor (4 bytes) and the new value of each element that differs. Any DTYPE but `bf16` is written
+//! in 4 bytes, and any KIND but `ulp` is taken for `gaussian`.
 
 use std::error::Error;
 use std::f64::consts::TAU;

@@ -62,7 +62,8 @@ enum Content {
 
 impl<R: ReadArray> ArrayFile<R> {
     /// Opens the file of the arrays in `list`, which has their names, types and shapes. The elements are read from `arrays`, where
-    /// the arrays have the numbers of their places in the list. Takes at most 4 KiB of memory for each array.
+    /// the arrays have the numbers of their places in the list. Takes memory for the header of the file, and at most 4 KiB of
+    /// padding for each array.
     ///
     /// ```
     /// use zten::formats::write::{Array, DeclaredArrays};

@@ -58,9 +58,9 @@ impl<'c, 'a> Chain<'c, 'a> {
     /// Prepares to apply `patches` to `base`, in their order: each patch applies to the result of the patch before it.
     ///
     /// # Errors
-    /// `patch-base` if a patch does not follow the patch before it, or does not fit the tensors that it is applied to: a tensor is
-    /// missing or has another type or shape, a new name is in use already, or the patch gives the order of more or fewer tensors.
-    /// `patch-record` if that order does not have each tensor once. [`OutOfMemory`](zten::error::OutOfMemory).
+    /// `patch-base` if a patch does not follow the patch before it, or does not fit the tensors that it is applied to: a tensor or
+    /// component is missing or has another type or shape, a new name is in use already, or the patch gives the order of more or
+    /// fewer tensors. `patch-record` if that order does not have each tensor once. [`OutOfMemory`](zten::error::OutOfMemory).
     pub fn new(base: &'c Model<'a>, patches: &'c [Patch<'a>]) -> Result<Self, PatchFailure> {
         let mut plan = Plan::new(base).map_err(PatchFailure::Old)?;
         let mut result = None;
@@ -181,7 +181,7 @@ impl<'c, 'a> Chain<'c, 'a> {
     }
 
     /// Returns whether the patches change elements only, so that the result has the names, types, shapes and attributes of the
-    /// base.
+    /// base. The order of the tensors is not compared.
     pub fn keeps_header(&self) -> bool {
         let stays =
             |slot: &ResultTensor<'_>| slot.origin.is_none() && slot.name == slot.tensor.name();

@@ -201,7 +201,8 @@ impl<'c, 'a> Producer<'c, 'a> {
         Ok(())
     }
 
-    /// Ends the current component, and compares its digest with the one that its last change declares.
+    /// Ends the current component: applies the changes to its last, incomplete frame, checks that each change has no bytes left in
+    /// the streams, and compares the digest of the component with the one that its last change declares.
     fn end_component<E>(&mut self, take: &mut Take<'_, E>) -> Result<(), Stopped<E>> {
         if !self.frame.is_empty() {
             self.change(take)?;
@@ -234,10 +235,12 @@ impl<'c, 'a> Producer<'c, 'a> {
     }
 
     /// Compares the identity of all tensors of the result with the one that the last patch declares. The caller has read all
-    /// tensors.
+    /// tensors. Without patches there is nothing to compare. If the identities differ, reads the base again to find out what is at
+    /// fault.
     ///
     /// # Errors
-    /// `patch-base` if the base is not the one that the patch was made of, and `patch-result` otherwise.
+    /// `patch-base` if the base is not the one that the first patch was made of, and `patch-result` otherwise; or the base cannot
+    /// be read.
     pub(crate) fn finish(self) -> Result<(), PatchFailure> {
         let Some((number, patch)) = self.patches.iter().enumerate().next_back() else {
             return Ok(());
@@ -277,9 +280,10 @@ fn change<'p>(patches: &'p [Patch<'_>], delta: Delta) -> Option<&'p Change<'p>> 
 }
 
 /// Returns the failure of applying `changes` to a component of the tensor `slot`: of the patch whose change `delta` failed with
-/// `error`, or of the base. Reads the component of the base again to find out which. If its digest is not the one that the first
-/// patch was made of, the base is at fault, because the elements of another base lead to errors in a valid patch, too: bools become
-/// neither 0 nor 1, and a sparse tensor with another number of values needs more or fewer frames.
+/// `error`, or of the file that supplies the tensor: the base, or a patch that stores it whole. Reads the component of this file
+/// (called base below) again to find out which. If its digest is not the one that the first patch was made of, the base is at
+/// fault, because the elements of another base lead to errors in a valid patch, too: bools become neither 0 nor 1, and a sparse
+/// tensor with another number of values needs more or fewer frames.
 fn blamed(
     patches: &[Patch<'_>],
     slot: &ResultTensor<'_>,

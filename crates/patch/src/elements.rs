@@ -18,7 +18,7 @@ pub(crate) struct Elements {
 
 impl Elements {
     /// Returns the width of the elements of `component`, and whether they are floats. If elements share bytes or are grouped in
-    /// blocks, each byte counts as one element.
+    /// blocks, or have a type of another width or an unknown type, each byte counts as one element.
     pub(crate) fn of(component: &Component<'_>) -> Self {
         let dtype = component.dtype();
         let bytes_of_floats = matches!(
@@ -43,6 +43,7 @@ impl Elements {
     }
 
     /// Returns the rank of the element with these `bits` among all values of its type, sorted from the smallest to the largest.
+    /// Integers are ranked as if they were unsigned.
     #[inline]
     fn position(self, bits: u64) -> u64 {
         let mask = self.mask();

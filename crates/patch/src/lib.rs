@@ -7,8 +7,8 @@
 //! Arrays in memory are models too: [`ArrayFile`] is their file, and [`ArrayUpdate`] changes them in place.
 //!
 //! Memory grows with the number of tensors, and not with their size: in addition to the descriptions of the tensors, [`make`] holds
-//! two frames of 65,536 elements and up to a chunk of 1 MiB for each stream, and [`Chain`] holds one frame, and one chunk for each
-//! stream of each patch.
+//! two frames of 65,536 elements and, for each stream, up to a chunk of 1 MiB and the bytes of a frame, and [`Chain`] holds one
+//! frame, and one chunk for each stream of each patch.
 //!
 //! ```
 //! use zten::Archive;

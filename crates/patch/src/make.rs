@@ -65,8 +65,9 @@ pub struct Summary {
 /// `decoded-total` of its model once.
 ///
 /// # Errors
-/// A model cannot be read, is not valid or exceeds a limit; the sink fails; or a patch cannot hold a tensor, because generation 2
-/// of zTensor cannot, its type or layout is not known, or it has bools other than 0 and 1.
+/// A model cannot be read, is not valid or exceeds a limit; the sink fails; or a patch cannot hold a tensor: it has bools other
+/// than 0 and 1, or it would have to be stored whole and generation 2 of zTensor cannot hold it, its type or layout is not known,
+/// or its sparse indices are not all `u32` or all `u64`.
 pub fn make<S: Sink>(
     old: &Model<'_>,
     new: &Model<'_>,

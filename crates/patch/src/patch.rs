@@ -137,7 +137,8 @@ impl<'a> Patch<'a> {
 }
 
 /// Returns the attributes of the result, which are an entry of `all`, the attributes of the patch file. Returns `None` if there is
-/// no such entry.
+/// no such entry. Fails if this entry is not a map, and if `all` has any other entry than this one and the description of the
+/// changes.
 fn read_attributes(all: &Attributes<'_>) -> Result<Option<Encoded>, Error> {
     if let Some((key, _)) = all.clone().find(|(key, _)| !matches!(*key, KEY | ATTRIBUTES)) {
         let sentence = format!("the patch has the unknown attribute {}", zten::escape::quoted(key));

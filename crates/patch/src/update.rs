@@ -89,7 +89,8 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
 
     /// Computes the elements of each tensor that changes, and passes them to `write` in pieces: the name of the tensor, the offset
     /// of the piece in bytes, and its bytes. The offsets of a tensor come in ascending order. `write` may change the memory of the
-    /// base at once, because bytes from which elements were computed are not read again.
+    /// base at once, because bytes from which elements were computed are not read again. The digests of the changed components are
+    /// compared, but not the identity of all tensors. Of tensors that are the same memory, one is passed.
     ///
     /// # Errors
     /// The base or a patch has changed since [`check`](Self::check), or cannot be read, or `write` fails. After an error, some

@@ -94,7 +94,7 @@ fn attributes(file: &File) -> Vec<(String, String)> {
     all
 }
 
-/// Changes elements of `tensor` in one of several ways, which `random` chooses.
+/// Changes elements of `tensor`, possibly none, in one of several ways, which `random` chooses.
 fn change(tensor: &mut Tensor, random: &mut fastrand::Rng) {
     let width = usize::try_from(tensor.dtype.bits().unwrap().div_ceil(8)).unwrap();
     let count = tensor.bytes.len() / width;
@@ -155,7 +155,7 @@ fn arbitrary(random: &mut fastrand::Rng) -> Vec<Tensor> {
     tensors
 }
 
-/// Returns the successor of a model: some tensors change, are removed, added or renamed, or get another type or position.
+/// Returns the successor of a model: some tensors change, are removed, added or renamed, or get another shape or position.
 fn successor(old: &[Tensor], random: &mut fastrand::Rng) -> Vec<Tensor> {
     let mut tensors = old.to_vec();
     for (at, tensor) in tensors.iter_mut().enumerate() {
@@ -430,7 +430,8 @@ fn results_are_written_in_any_format() {
     }
 }
 
-/// Checks that applying a patch with a damaged byte gives the new model or an error, and no other result.
+/// Checks that applying a patch with one to three damaged bytes, or a patch that is also cut, gives the new model or an error, and
+/// no other result.
 #[test]
 fn damaged_patches_give_the_result_or_an_error() {
     let mut random = fastrand::Rng::with_seed(5);

@@ -242,8 +242,9 @@ fn each_rule_is_broken_alone() {
     }
 }
 
-/// Files of 0.1 may store any byte but 0 for true. A file that zten writes stores 1 instead and so has another identity, so no
-/// patch is made.
+/// Files of 0.1 may store any byte but 0 for true. A file that zten writes stores 1 instead and so has another identity. So no
+/// patch to such a file is made, and no patch whose result keeps such a bool is applied. A patch from such a file to one without
+/// such bools is made.
 #[test]
 fn bools_other_than_0_and_1_have_no_patch() {
     let bytes = std::fs::read(corpus().join("accept/0.1.0/dense_all.zt")).unwrap();

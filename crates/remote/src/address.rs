@@ -35,8 +35,9 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public, by their first address and prefix
-/// length. Addresses outside of `2000::/3` are never public, so they need no row.
+/// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public, by their first address and prefix length.
+/// Addresses outside of `2000::/3` are public only if they have a public IPv4 address embedded in them, so they need no row.
+/// Neither do 6to4 addresses (`2002::/16`), which are judged by their IPv4 address.
 const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
     // IETF protocol assignments, and Teredo, which tunnels IPv6 over IPv4 and so may lead to private addresses. The globally
     // reachable addresses in this block serve no files, so they are not excepted.
@@ -46,8 +47,8 @@ const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
 ];
 
 /// Returns whether `address` is globally reachable. Redirects are followed to such addresses only, so that a stranger's server
-/// cannot make zten send requests into a private network or to the metadata service of a cloud machine. An IPv4 address that is
-/// embedded in an IPv6 address is public if the IPv4 address is.
+/// cannot make zten send requests into a private network or to the metadata service of a cloud machine. An IPv6 address in which an
+/// IPv4 address is embedded (mapped, NAT64 with the prefix `64:ff9b::/96`, or 6to4) is public if the IPv4 address is.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -95,8 +96,9 @@ pub(crate) enum Policy {
 }
 
 impl Policy {
-    /// Returns those of `addresses`, the addresses in one DNS answer, to which this policy allows connections. Returns
-    /// `None` if it allows none of them.
+    /// Returns those of `addresses`, the addresses in one DNS answer, to which this policy allows connections. Returns `None` if it
+    /// allows none of them. If [`First`](Self::First) has an earlier answer already, the addresses of that answer are returned
+    /// instead.
     fn allowed(&self, mut addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
         let is_strict = match self {
             Self::Any => false,

@@ -21,8 +21,9 @@ const KEPT: usize = 8;
 
 pub(crate) type HttpClient = Client<Connector, Empty<bytes::Bytes>>;
 
-/// Creates an HTTP/1.1 client that connects only to addresses that `policy` allows. Of the time `limits`, the client keeps the one
-/// for making a connection.
+/// Creates an HTTP/1.1 client that connects only to addresses that `policy` allows for a host name. An address that a URL gives in
+/// place of a name is not resolved, so `policy` does not see it. Of the time `limits`, the client keeps the one for making a
+/// connection.
 pub(crate) fn client(limits: &TimeLimits, policy: Policy) -> Result<HttpClient, RemoteError> {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(policy));
     tcp.set_connect_timeout(Some(limits.connect));
@@ -43,7 +44,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
 }
 
 /// Returns a connector that makes connections by `tcp`, and uses TLS for https. It trusts the root certificates of the system, or
-/// those in the file `SSL_CERT_FILE` and the folder `SSL_CERT_DIR` if these environment variables are set.
+/// those in the file `SSL_CERT_FILE` and the folder `SSL_CERT_DIR` if these environment variables are set. Fails if this processor
+/// lacks instructions that the cryptography needs.
 #[cfg(feature = "tls")]
 fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;

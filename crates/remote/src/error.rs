@@ -74,14 +74,14 @@ pub enum RemoteError {
     RedirectScheme,
     /// The server redirects to a private, local or reserved address, which the options do not allow.
     RedirectPrivate,
-    /// The server redirects more than five times in a row, or to an invalid URL, or it redirects a request for S3, where redirects
-    /// are not followed.
+    /// The server redirects more than five times in a row, or to no or an invalid URL or to one with a user or password, or it
+    /// redirects a request for S3, where redirects are not followed.
     Redirect,
     /// The bucket in S3 is in another region than the one that the settings name, or than `us-east-1` without a setting. The text
     /// is the region that the server names: at most 32 lower-case letters, digits and hyphens.
     OtherRegion(String),
-    /// An answer of the hub does not name its commit. Without the commit, two answers could come from different states of one
-    /// branch.
+    /// An answer of the hub does not name its commit, or names something that is no commit. Without the commit, two answers could
+    /// come from different states of one branch.
     NoCommit,
     /// An answer of the hub names another commit than an earlier answer did, or than the name of the file has.
     OtherCommit,
@@ -97,7 +97,7 @@ pub enum RemoteError {
     RequestTime,
     /// All requests for the file together exceeded the total time limit.
     TotalTime,
-    /// The requested range ends after the end of the file.
+    /// The requested range ends after the end of the file, or before it begins.
     BeyondEnd {
         /// The length of the file in bytes, which the range exceeds.
         length: u64,
@@ -106,7 +106,7 @@ pub enum RemoteError {
     Interrupted,
     /// Memory for the received bytes could not be reserved.
     OutOfMemory,
-    /// The thread that does the requests could not be started. The field is the kind of the I/O error.
+    /// The thread that does the requests, or its runtime, could not be started. The field is the kind of the I/O error.
     Runtime(io::ErrorKind),
     /// The code of the network thread has panicked.
     Panic,

@@ -19,8 +19,9 @@ use crate::plan::{BLOCK, Plan};
 /// The number of bytes at the start of a file that are fetched together and kept in memory, because opening a file reads them more
 /// than once.
 const HEAD: u64 = 64;
-/// The divisor for readahead: after a sequential read of `n` bytes, `n / RUN` further bytes are fetched ahead. So at most a
-/// twentieth of the transfer is wasted if the caller stops reading.
+/// The divisor for readahead without a plan: a read that continues a sequential run of `n` bytes fetches `n / RUN` bytes, but at
+/// most a [`BLOCK`], if this is more than the read asks for. So at most a twentieth of the transfer is wasted if the caller stops
+/// reading.
 const RUN: u64 = 20;
 /// The largest number of blocks that are fetched ahead at a time: blocks of which the caller has read nothing yet.
 const IN_FLIGHT: usize = 4;
@@ -28,7 +29,8 @@ const IN_FLIGHT: usize = 4;
 const HELD: usize = 8;
 
 /// An open remote file. All reads are of the version of the file that was opened. A network thread fetches the ranges that
-/// [`plan`](Self::plan) has announced while the caller processes earlier bytes. At most 8 blocks of 4 MiB are held in memory.
+/// [`plan`](Self::plan) has announced while the caller processes earlier bytes. Without a plan, it fetches ahead what a long
+/// sequence of reads, each from the end of the last one, will probably read. At most 8 blocks of 4 MiB are held in memory.
 #[derive(Debug)]
 pub struct RemoteFile {
     network: Arc<Network>,
@@ -50,7 +52,7 @@ struct Ahead {
     begun: Vec<bool>,
     /// Blocks in memory and in flight, in the order in which fetching began.
     held: VecDeque<Block>,
-    /// The first [`HEAD`] bytes of the file. Empty until one of them is read.
+    /// The first [`HEAD`] bytes of the file. Empty until a read asks for bytes that all lie within them.
     head: Vec<u8>,
     run: SequentialRun,
 }
@@ -60,7 +62,7 @@ struct Ahead {
 struct SequentialRun {
     /// The offset in the file at which the run ends. A read that begins there extends the run.
     end: u64,
-    /// The number of bytes that were read in this run so far.
+    /// The number of bytes that were read in this run so far, including those that were fetched ahead.
     bytes: u64,
 }
 
@@ -126,7 +128,7 @@ impl RemoteFile {
     }
 
     /// Announces the ranges of the file that the caller will read, in their order, so that several blocks can be fetched ahead of
-    /// the caller. `plan` replaces an earlier plan.
+    /// the caller. `plan` replaces an earlier plan, whose blocks are dropped.
     ///
     /// # Errors
     /// [`RemoteError::BeyondEnd`] if a range of the plan ends after the end of the file.
@@ -215,7 +217,9 @@ impl Ahead {
         starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)
     }
 
-    /// Starts fetching the block that a read of `bytes` bytes at offset `at` needs, and the planned blocks after it.
+    /// Starts fetching the planned block that a read of `bytes` bytes at offset `at` needs, and the planned blocks after it. If no
+    /// planned block that is still to be fetched has these bytes, records the read, which may fetch ahead by itself
+    /// ([`begin_run`](Self::begin_run)).
     fn begin(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         if self.holding(at).is_none() {
             match self.planned(at) {
@@ -254,8 +258,8 @@ impl Ahead {
         }
     }
 
-    /// Records a read of `bytes` bytes at offset `at` that no plan announced. If the read continues a sequential run that
-    /// is long enough, starts fetching ahead.
+    /// Records a read of `bytes` bytes at offset `at` that no plan announced. If there is no plan and the read continues a
+    /// sequential run that is long enough, starts fetching a block that begins at `at`.
     fn begin_run(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         let run = if at == self.run.end { self.run.bytes } else { 0 };
         let most = run.checked_div(RUN).unwrap_or_default().min(BLOCK);

@@ -43,20 +43,22 @@ impl HubAccess {
     /// if the URL is neither https nor at `localhost` or a loopback address, because others could read the token on its way.
     ///
     /// # Errors
-    /// [`RemoteError::Setting`] with `HF_ENDPOINT` if the URL is invalid, or `HF_TOKEN` if the token has characters other than
-    /// visible ASCII.
+    /// [`RemoteError::Setting`] with `HF_ENDPOINT` if the URL is invalid, or `HF_TOKEN` if a token that is not dropped is empty or
+    /// has characters other than visible ASCII.
     pub fn new(endpoint: &str, token: Option<&str>) -> Result<Self, RemoteError> {
         let endpoint = endpoint_url(endpoint)?;
         let token = token.filter(|_| keeps_secrets(&endpoint));
         Ok(Self { authorization: token.map(authorization).transpose()?, endpoint: Some(endpoint) })
     }
 
-    /// Reads the endpoint from the environment variable `HF_ENDPOINT`, and the token from `HF_TOKEN`. Without `HF_TOKEN`,
-    /// the token is read from one file, the first of these whose setting exists: `HF_TOKEN_PATH`, `token` in the folder
-    /// `HF_HOME`, `huggingface/token` in the folder `XDG_CACHE_HOME`, or `~/.cache/huggingface/token`.
+    /// Reads the endpoint from the environment variable `HF_ENDPOINT`, and the token from `HF_TOKEN`. Without `HF_TOKEN`, the token
+    /// is read from one file, the first of these whose setting exists: `HF_TOKEN_PATH`, `token` in the folder `HF_HOME`,
+    /// `huggingface/token` in the folder `XDG_CACHE_HOME`, or `.cache/huggingface/token` in the folder `HOME` or `USERPROFILE`. If
+    /// this file does not exist or is blank, there is no token. No file is read if the endpoint is one to which no token is sent.
+    /// An empty variable counts as missing.
     ///
     /// # Errors
-    /// [`RemoteError::Setting`] if a setting is invalid, or the file of the token cannot be read.
+    /// [`RemoteError::Setting`] if a setting is invalid, or the file of the token cannot be read or is longer than 1 MiB.
     pub fn from_environment() -> Result<Self, RemoteError> {
         Self::from_variables(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -75,7 +77,8 @@ impl HubAccess {
     }
 
     /// Returns the URL of the file `name` on the hub. The URL has the commit `pinned` in place of the revision of `name`, if the
-    /// commit is known.
+    /// commit is known. Fails if the URL parser would read a part of the name as something else, and for https in a build without
+    /// TLS.
     pub(crate) fn url(&self, name: &HubName, pinned: Option<&str>) -> Result<Url, RemoteError> {
         let mut url = match &self.endpoint {
             Some(endpoint) => endpoint.clone(),
@@ -94,9 +97,9 @@ impl HubAccess {
         self.authorization.as_ref()
     }
 
-    /// Checks the status of `response`, an answer of the hub itself and not of a storage server. Returns an error for
-    /// statuses that have a meaning of the hub's own (gated, unknown repository, bad token); statuses that mean the same at
-    /// every server are left to the caller.
+    /// Checks the status of `response`, an answer of the hub itself and not of a storage server. Returns an error for statuses that
+    /// have a meaning of the hub's own (gated, unknown repository or revision, bad token); statuses that mean the same at every
+    /// server are left to the caller.
     pub(crate) fn check<B>(&self, response: &Response<B>) -> Result<(), RemoteError> {
         let code = single(response.headers(), "X-Error-Code")?.map(HeaderValue::as_bytes);
         Err(match (response.status(), code) {
@@ -136,8 +139,8 @@ impl CommitPin {
     /// commit. If no commit is pinned yet, pins this commit.
     ///
     /// # Errors
-    /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is not
-    /// a commit. An answer without the header passes.
+    /// [`RemoteError::OtherCommit`] if the answer is of another commit, and [`RemoteError::NoCommit`] if the header is not a
+    /// commit. Several such headers with different values are an error, too. An answer without the header passes.
     pub(crate) fn compare(&self, headers: &HeaderMap) -> Result<(), RemoteError> {
         let Some(value) = single(headers, "X-Repo-Commit")? else { return Ok(()) };
         let commit = value.to_str().ok().filter(|commit| is_commit(commit));
@@ -152,14 +155,16 @@ impl CommitPin {
     }
 }
 
-/// Returns the length of the file in bytes that the hub declares in `X-Linked-Size` when it redirects to a storage server.
-/// Returns `None` if the hub does not declare it.
+/// Returns the length of the file in bytes that the hub declares in `X-Linked-Size` when it redirects to a storage server. Returns
+/// `None` if the hub does not declare it, or declares 0 or something else than a number. Fails if the header occurs more than once
+/// with different values.
 pub(crate) fn linked_length(headers: &HeaderMap) -> Result<Option<u64>, RemoteError> {
     let length = single(headers, "X-Linked-Size")?.and_then(|value| value.to_str().ok());
     Ok(length.and_then(number).filter(|length| *length > 0))
 }
 
-/// Parses `text`, the URL of a hub. The URL may have a path, but a URL with a user, password, query or fragment is an error.
+/// Parses `text`, the URL of a hub. The URL may have a path. It is an error if its scheme is neither http nor https, or if it has a
+/// user, password, query or fragment.
 fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     let invalid = RemoteError::Setting("HF_ENDPOINT");
     let Some(url) = Url::parse(text).ok().filter(|_| !is_read_otherwise(text)) else {
@@ -185,7 +190,7 @@ fn keeps_secrets(url: &Url) -> bool {
 }
 
 /// Returns the value of the header `Authorization` for requests that carry `token`. `Debug` of the value does not show the token.
-/// Fails if the token has other characters than visible ASCII.
+/// Fails if the token is empty or has other characters than visible ASCII.
 fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
     let invalid = RemoteError::Setting("HF_TOKEN");
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -197,7 +202,7 @@ fn authorization(token: &str) -> Result<HeaderValue, RemoteError> {
 }
 
 /// Reads the file with the user's access token for the hub. The environment variables that `variable` returns decide the path of
-/// the file. Returns `None` if the file does not exist.
+/// the file. Returns `None` if none of these variables is set, or the file does not exist.
 fn token_file(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Option<String>> {
     let within = |folder: &str, path: &str| Some(PathBuf::from(variable(folder)?).join(path));
     let path = variable("HF_TOKEN_PATH")

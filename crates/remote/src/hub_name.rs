@@ -80,8 +80,8 @@ impl HubName {
         self.revision.as_deref().filter(|revision| is_commit(revision))
     }
 
-    /// Returns the path of the file's URL on the hub, without a leading slash: `ORG/MODEL/resolve/REVISION/PATH`. `commit`
-    /// replaces the revision if it is known.
+    /// Returns the path of the file's URL on the hub, without a leading slash: `ORG/MODEL/resolve/REVISION/PATH`, after `datasets/`
+    /// or `spaces/` for these kinds. `commit` replaces the revision if it is known.
     pub(crate) fn url_path(&self, commit: Option<&str>) -> String {
         let Self { kind, organization, repository, revision, path } = self;
         let revision = encoded(commit.or(revision.as_deref()).unwrap_or("main"));
@@ -89,7 +89,8 @@ impl HubName {
         format!("{kind}{organization}/{repository}/resolve/{revision}/{}", steps.join("/"))
     }
 
-    /// Returns the name of the repository at its revision as a text: `hf://ORG/MODEL@REVISION`.
+    /// Returns the name of the repository at its revision as a text: `hf://ORG/MODEL@REVISION`, or `hf://ORG/MODEL` for the branch
+    /// `main`.
     pub(crate) fn repository(&self) -> String {
         let mut text = self.beside("");
         text.pop();
@@ -114,7 +115,8 @@ pub(crate) fn is_commit(text: &str) -> bool {
     text.len() == COMMIT && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns whether `part` can be the organization or the name of a repository.
+/// Returns whether `part` can be the organization or the name of a repository: 1 to 96 ASCII letters, digits and `-._`, of which
+/// the first is no dot.
 fn is_repository(part: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     (1..=LONGEST_PART).contains(&part.len()) && !part.starts_with('.') && part.bytes().all(fits)

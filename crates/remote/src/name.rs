@@ -51,7 +51,8 @@ pub enum NameError {
     /// The name does not have the form `hf://[models/]ORG/MODEL[@REVISION]/PATH`, `hf://datasets/ORG/NAME…` or
     /// `hf://spaces/ORG/NAME…`.
     Repository,
-    /// The revision is empty, longer than 255 bytes, has a part that is empty, `.` or `..`, or is not percent-encoded text.
+    /// The revision is empty, longer than 255 bytes, has a control character or a part that is empty, `.` or `..`, or is not
+    /// percent-encoded text.
     Revision,
     /// The path in a repository is empty, or has a part that is empty, `.` or `..`.
     Path,
@@ -115,8 +116,8 @@ impl RemoteName {
         Ok(Self(Location::Http(url)))
     }
 
-    /// Returns the repository and the revision of a file on the hub, with which its name begins: `hf://ORG/MODEL@REVISION`.
-    /// Returns `None` for other files.
+    /// Returns the repository and the revision of a file on the hub, with which its name begins: `hf://ORG/MODEL@REVISION`, or
+    /// `hf://ORG/MODEL` for the branch `main`. Returns `None` for other files.
     pub fn repository(&self) -> Option<String> {
         match &self.0 {
             Location::Hub(name) => Some(name.repository()),

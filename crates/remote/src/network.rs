@@ -67,15 +67,15 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Starts the network thread. Fails if the system cannot start a thread.
+    /// Starts the network thread. Fails if the system cannot start a thread, or has no descriptors for its events.
     pub(crate) fn new() -> Result<Self, RemoteError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Runtime(error.kind()))?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
-    /// Blocks this thread until `work` is done. A panic in `work` becomes [`RemoteError::Panic`], so that a server cannot
-    /// crash the program.
+    /// Blocks this thread until `work` is done, or the flag of [`until`] interrupts it. A panic in `work` becomes
+    /// [`RemoteError::Panic`], so that a server cannot crash the program.
     pub(crate) fn wait<T>(
         &self,
         work: impl Future<Output = Result<T, RemoteError>>,

@@ -93,7 +93,7 @@ impl RemoteObject {
     /// Creates a stream of the bytes of `range`. The first request is sent when the caller asks the stream for bytes.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`] if the range ends after the end of the file.
+    /// [`RemoteError::BeyondEnd`] if the range ends after the end of the file, or before it begins.
     pub fn reading(&self, range: Range<u64>) -> Result<Reading, RemoteError> {
         if range.start > range.end || range.end > self.length() {
             return Err(RemoteError::BeyondEnd { length: self.length() });
@@ -105,7 +105,7 @@ impl RemoteObject {
     /// server.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`] if the range exceeds the file, or an error of a request.
+    /// [`RemoteError::BeyondEnd`] if the range exceeds the file, [`RemoteError::OutOfMemory`], or an error of a request.
     pub async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, RemoteError> {
         let mut reading = self.reading(range)?;
         let mut bytes = Vec::new();
@@ -121,7 +121,8 @@ impl RemoteObject {
     /// [`Tensor::read_from`](zten::Tensor::read_from).
     ///
     /// # Errors
-    /// The header breaks a rule, a request fails, or the file names sibling files.
+    /// The header breaks a rule, a request fails, or the file is an index (`*.index.json`) or the first file of a split model,
+    /// whose other files are not opened. Shards of a zTensor file are not opened either, but are no error.
     pub async fn header(
         &self,
         options: &OpenOptions,

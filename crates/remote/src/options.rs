@@ -19,9 +19,11 @@ pub struct TimeLimits {
     pub rate: u64,
     /// The time limit of all requests for a file together, counted from its opening. The default is 6 hours.
     pub total: Duration,
-    /// The pause before a request is repeated for the first time. Each further pause is three times as long. Default: 100 ms.
+    /// The pause before a request is repeated for the first time. Each further pause is three times as long, or nine times after a
+    /// request that timed out or a connection that was refused, but no pause is longer than 30 s. Default: 100 ms.
     pub pause: Duration,
-    /// The largest number of times that a failed request is repeated. The default is 4.
+    /// The largest number of times that a failed request is repeated. A request that timed out and a connection that was refused
+    /// count twice. The count starts again after 64 KiB were received. The default is 4.
     pub repetitions: u32,
 }
 

@@ -41,8 +41,8 @@ impl Plan {
         plan
     }
 
-    /// Adds `range` to the end of the plan. If memory runs out, or the plan has the largest number of blocks, the range or its end
-    /// is left out: these bytes can still be read, but are not fetched ahead.
+    /// Adds `range` to the end of the plan. An empty range is ignored. If memory runs out, or the plan has the largest number of
+    /// blocks, the range or its end is left out: these bytes can still be read, but are not fetched ahead.
     pub fn add(&mut self, range: Range<u64>) {
         let length = range.end.saturating_sub(range.start);
         if length == 0 {

@@ -91,7 +91,8 @@ impl ResponseBody {
         Ok(Some(bytes))
     }
 
-    /// Returns the next non-empty bytes of the body, or `None` at its end.
+    /// Returns the next non-empty bytes of the body, or `None` at its end. If the connection is lost, the error is
+    /// [`RemoteError::Fewer`].
     async fn frame(&mut self) -> Result<Option<Bytes>, RemoteError> {
         loop {
             let Self { body, deadline, .. } = self;

@@ -50,7 +50,8 @@ impl S3Access {
     /// empty setting counts as missing.
     ///
     /// # Errors
-    /// [`RemoteError::Setting`] if a setting is invalid, or a file exists and cannot be read.
+    /// [`RemoteError::Setting`] if a setting is invalid, or a file exists and cannot be read or is longer than 1 MiB;
+    /// [`RemoteError::Name`] if the endpoint begins with `https://` and this package was built without TLS.
     pub fn from_environment() -> Result<Self, RemoteError> {
         Self::from_variables(&|name| std::env::var(name).ok())
     }
@@ -93,7 +94,8 @@ impl S3Access {
         Ok(region.filter(|region| *region != self.region).map(str::to_owned))
     }
 
-    /// Returns the URL of the object `key` in `bucket`, signed if there are credentials.
+    /// Returns the URL of the object `key` in `bucket`, signed if there are credentials. Fails if the key cannot be the path of a
+    /// URL unchanged, or the endpoint cannot be used.
     pub(crate) fn url(&self, bucket: &str, key: &str) -> Result<Url, RemoteError> {
         let unusable = RemoteError::Setting("AWS_ENDPOINT_URL");
         let (endpoint, style) = if let Some(endpoint) = &self.endpoint {
@@ -127,7 +129,7 @@ impl S3Access {
 }
 
 /// Parses `text`, the URL of an S3 server. A URL with a user or a password, or with another scheme than http and https, is an
-/// error.
+/// error. So is https in a build without TLS.
 fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
@@ -136,8 +138,9 @@ fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     Ok(url)
 }
 
-/// Returns the credentials from the environment variables, or else from the profile, or `None` if neither has them. The key id, the
-/// secret key and the session token come from the same source, because those of two sources do not belong together.
+/// Returns the credentials from the environment variables, or else from the profile, or `None` if neither has a key id. A key id
+/// without a secret key is an error. The key id, the secret key and the session token come from the same source, because those of
+/// two sources do not belong together.
 fn credentials(
     variable: &impl Fn(&str) -> Option<String>,
     profile: &Profile,

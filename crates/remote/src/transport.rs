@@ -108,8 +108,8 @@ impl Transport {
         &self.name
     }
 
-    /// Returns the commit to which requests are pinned. Returns `None` if the file is not on the hub, or before the hub's
-    /// first answer.
+    /// Returns the commit to which requests are pinned. Returns `None` if the file is not on the hub, or before the hub's first
+    /// answer if the name of the file has no commit.
     pub(crate) fn commit(&self) -> Option<&str> {
         self.pin.commit()
     }
@@ -273,7 +273,8 @@ impl Transport {
     }
 }
 
-/// Returns the header `Location` of a redirect, or `None` if the response is not a redirect.
+/// Returns the header `Location` of a redirect, or `None` if the response is not a redirect. A redirect without this header, or
+/// with several different ones, is an error.
 fn location(response: &Response<Incoming>) -> Result<Option<&HeaderValue>, RemoteError> {
     let moved = matches!(
         response.status(),

@@ -63,7 +63,8 @@ pub fn left_out(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
 }
 
 /// Returns the name and the kind, as in `"epoch" (datetime.date)`, of each value that the archive of a PyTorch checkpoint leaves
-/// out. The archive keeps at most 1 MiB of these texts, so the last values of a large checkpoint may be missing.
+/// out. Further texts are not kept once these texts take 1 MiB of memory, so the last values of a large checkpoint may be missing.
+/// The slice is empty if nothing is left out.
 pub fn left_out_names(manifest: &Manifest<impl AsRef<[u8]>>) -> &[String] {
     left_out_note(manifest).map_or(&[], Finding::names)
 }

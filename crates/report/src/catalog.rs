@@ -1,4 +1,5 @@
-//! The catalog of all rules: of zTensor, of the other formats, of lists of digests, of stores, of policies, and of patches.
+//! The catalog of all rules: of zTensor, of the other formats, of programs in folders, of lists of digests, of stores, of policies,
+//! and of patches.
 
 use zten::rules::{self, Class, Row, Scope, Source, Texts};
 
@@ -178,7 +179,8 @@ pub fn is_retired(id: &str) -> bool {
     RETIRED.contains(&id) && find(id).is_none()
 }
 
-/// Returns the index of `row` in the order of [`rows`], by which messages refer to the rule.
+/// Returns the index of `row` in the order of [`rows`], by which messages refer to the rule. Returns `None` if the catalog has no
+/// rule of this id.
 pub fn number(row: &'static Row) -> Option<u16> {
     rows().position(|other| other.id() == row.id()).and_then(|number| u16::try_from(number).ok())
 }

@@ -163,7 +163,8 @@ fn content((tensor, sums): &Summed<'_>) -> [u8; 32] {
 }
 
 /// Finds the differences between the tensors of two files by the digests of their components. The attributes of the files
-/// themselves are compared only if `with_attributes` is true. Single elements are not compared: see [`ObjectDifference::measure`].
+/// themselves are compared only if `with_attributes` is true. No attributes are compared if a file is of 0.1, which has none.
+/// Single elements are not compared: see [`ObjectDifference::measure`].
 pub fn compare([old, new]: [Side<'_>; 2], with_attributes: bool) -> FileDifferences<'_> {
     let compared = old.has_attributes() && new.has_attributes();
     let attributes =

@@ -114,7 +114,9 @@ impl Digests {
     /// Parses `list`, the bytes of a list of digests of one file. Takes memory of a small multiple of the length of `list`.
     ///
     /// # Errors
-    /// A sentence about the first error in the list, with the number of its line, or about two entries of one component.
+    /// A sentence about the first error in the list, with the number of its line, or about two entries of one component. Invalid
+    /// UTF-8 anywhere in the list is reported before other errors. The sentence about a missing line break at the end has no
+    /// number.
     pub fn parse(list: &[u8]) -> Result<Self, String> {
         Self::parse_from(list, 0)
     }
@@ -184,7 +186,8 @@ impl Digests {
     }
 
     /// Compares `found`, the entry that was computed from a component of a file, with the entry of this component in the list.
-    /// Returns `None` if both entries agree. An empty type or a missing length in the list agrees with any.
+    /// Returns `None` if both entries agree, and [`Difference::Added`] if the list has no entry of this component. An empty type or
+    /// a missing length in the list agrees with any.
     pub fn compare(&self, found: &DigestLine<'_>) -> Option<Difference> {
         let at = self.0.binary_search_by(|entry| entry.key().cmp(&found.key()));
         let Some(listed) = at.ok().and_then(|at| self.0.get(at)) else {
@@ -524,7 +527,8 @@ fn entry(line: &str) -> Result<DigestLine<'static>, &'static str> {
     })
 }
 
-/// Parses the tensor name or role at the start of `text`, plain or quoted, and returns it with the text that follows.
+/// Parses the tensor name or role at the start of `text`, plain or quoted, and returns it with the text that follows. Returns
+/// `None` if the text begins with neither form.
 fn name(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find('/').unwrap_or(text.len());

@@ -3,8 +3,8 @@
 use zten::escape;
 
 /// A pattern of names. `*` matches any characters, including dots and slashes; `?` matches one character; `[a-z]` matches one
-/// character of a set, and `[!a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches, and
-/// `{0..3}` a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash
+/// character of a set, and `[!a-z]` or `[^a-z]` one character outside of the set. `{a,b}` matches what one of its patterns matches,
+/// and `{0..3}` a number from 0 to 3 without leading zeros; both can be combined, as in `{0..3,7}`. A character after a backslash
 /// matches itself, as does a bracket or brace that is never closed, and a brace around neither a comma nor two numbers. `\u{202e}`
 /// is the character with this code in hexadecimal, as names with hidden characters are printed.
 ///

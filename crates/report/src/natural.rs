@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Compares the names `one` and `other` in natural order: numbers of ASCII digits by their values, and all other characters by
 /// their bytes. Names that differ only in leading zeros of numbers are compared by their bytes, so that different names are never
-/// equal. Takes time linear in the length of the shorter name.
+/// equal. Takes time linear in the lengths of the names.
 pub fn compare(one: &str, other: &str) -> Ordering {
     let (mut left, mut right) = (one.as_bytes(), other.as_bytes());
     while let (Some((a, left_rest)), Some((b, right_rest))) =

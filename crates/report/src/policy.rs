@@ -343,8 +343,8 @@ impl Policy {
             && !self.forbid_formats.as_ref().is_some_and(forbidden)
     }
 
-    /// Checks a file against the requirements of the policy. `manifest` is the valid manifest of the file, and `length` the size of
-    /// the file in bytes.
+    /// Checks a file against the requirements of the policy, except those about stores and the imports of pickles. `manifest` is
+    /// the valid manifest of the file, and `length` the size of the file in bytes.
     ///
     /// # Errors
     /// The file violates a requirement. The error has the first violation, and the other tensors with a violation.
@@ -461,7 +461,8 @@ impl Policy {
     /// Checks a file of `length` bytes that zten does not read because of `finding`: something that is not supported, or a limit
     /// that is exceeded. Returns the finding about a violation of the policy, which replaces `finding`. Checks the format and the
     /// length of the file. Numbers that are not known, such as the number of tensors, violate each maximum that the policy has for
-    /// them. Returns `None` for other findings.
+    /// them. An unknown format violates a list of allowed formats, unless the policy tolerates the rule of `finding`. Requirements
+    /// on dtypes, digests and compression are not checked. Returns `None` for other findings.
     pub fn check_unread(&self, finding: &Finding, length: u64) -> Option<Finding> {
         if !matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit) {
             return None;

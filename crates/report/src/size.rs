@@ -26,8 +26,8 @@ pub fn human(bytes: u64) -> String {
     text
 }
 
-/// The units of sizes that [`parse`] accepts, in upper case, each with its number of bytes. A unit of a single letter is binary,
-/// because limits and memory usually are powers of two.
+/// The units of sizes that [`parse`] accepts, in upper case, each with its number of bytes. The units `K`, `M`, `G` and `T` are
+/// binary, because limits and memory usually are powers of two.
 const UNITS: [(&str, u64); 14] = [
     ("", 1),
     ("B", 1),

@@ -6,7 +6,7 @@ use zten::num::u64_from_usize;
 use zten::json;
 
 /// The number of elements that are processed at a time. They fit the first-level cache of a processor, which matters because they
-/// are read twice: for their mean, and for their distances from it.
+/// are read three times: for their extremes, for their mean, and for their distances from it.
 const PIECE: usize = 1 << 11;
 /// The number of partial sums that are kept side by side, so that the processor can add with vector instructions.
 const LANES: usize = 8;
@@ -166,8 +166,8 @@ impl Statistics {
         Some(self.mean).filter(|mean| self.finite() > 0 && mean.is_finite())
     }
 
-    /// Returns the population standard deviation of the finite elements, or `None` if there are no finite elements or the sum of
-    /// the squares overflows.
+    /// Returns the population standard deviation of the finite elements, or `None` if there are no finite elements or the mean or
+    /// the sum of the squares overflows.
     pub fn deviation(&self) -> Option<f64> {
         let deviation = (self.squares / to_f64(self.finite())).sqrt();
         Some(deviation).filter(|deviation| deviation.is_finite())

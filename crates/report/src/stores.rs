@@ -50,16 +50,16 @@ pub enum BlobDigest {
 }
 
 impl BlobDigest {
-    /// Parses `name`, the name of a blob in a cache of the hub: 64 hexadecimal digits of a SHA-256 for a file in large file
-    /// storage, or 40 digits of a SHA-1 for any other file. Returns `None` for a name of another form, which some other servers
-    /// give to blobs.
+    /// Parses `name`, the name of a blob in a cache of the hub: 64 hexadecimal digits in lower case of a SHA-256 for a file in
+    /// large file storage, or 40 such digits of a SHA-1 for any other file. Returns `None` for a name of another form, which some
+    /// other servers give to blobs.
     pub fn of_hub(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?;
         parse_sha256(name).map(Self::Sha256).or_else(|| parse_hex(name).map(Self::Sha1))
     }
 
-    /// Parses `name`, the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits. Returns `None` for any other
-    /// name.
+    /// Parses `name`, the name of a blob in an Ollama store: `sha256-` and 64 hexadecimal digits in lower case. Returns `None` for
+    /// any other name.
     pub fn of_ollama(name: &OsStr) -> Option<Self> {
         parse_sha256(name.to_str()?.strip_prefix("sha256-")?).map(Self::Sha256)
     }
@@ -128,8 +128,9 @@ pub enum Folder {
 }
 
 impl Folder {
-    /// Returns the kind of the folder at the canonical path `real`. Returns `None` for a folder that is not in a store, and for the
-    /// snapshots of a hub's cache, whose files have their own names.
+    /// Returns the kind of the folder at the canonical path `real`. Returns `None` for a folder that is not in a store, for the
+    /// snapshots of a hub's cache, whose files have their own names, and for folders more than [`MANIFEST_DEPTH`] levels below
+    /// [`MANIFESTS`]. A store of Ollama is recognized by its folders [`BLOBS`] and [`MANIFESTS`], of which both must exist.
     pub fn of(real: &Path) -> Option<Self> {
         let name = real.file_name()?;
         let above = real.parent()?;
@@ -177,7 +178,7 @@ impl Folder {
 
 /// Returns the role in a store of the file at `path`, and the canonical path of the file. If `path` is a link in a snapshot of a
 /// hub's cache, this is the path of the blob. Returns `None` unless the file is a blob whose name states its digest, or a manifest
-/// of Ollama.
+/// of Ollama, and if the path cannot be resolved.
 pub fn role_of(path: &Path) -> Option<(Role, PathBuf)> {
     let real = fs::canonicalize(path).ok()?;
     let role = Folder::of(real.parent()?)?.role(real.file_name()?);
@@ -206,8 +207,8 @@ fn is_unfinished_of_hub(name: &OsStr) -> bool {
 }
 
 /// Returns whether `name` is the name of a blob in a store of Ollama that is not complete. A download has the name
-/// `sha256-DIGEST-partial` or `sha256-DIGEST-partial-NUMBER`. A blob of a model that is being created has the name `sha256-NUMBER`,
-/// with at most ten digits.
+/// `sha256-DIGEST-partial` or `sha256-DIGEST-partial-NUMBER`, of which the digest is not checked. A blob of a model that is being
+/// created has the name `sha256-NUMBER`, with at most ten digits.
 fn is_unfinished_of_ollama(name: &OsStr) -> bool {
     let is_number =
         |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());

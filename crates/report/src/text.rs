@@ -19,8 +19,9 @@ pub fn word(word: &str, known: bool) -> String {
     format!("{}{mark}", escape::word(word, WORD))
 }
 
-/// Returns the name of the type `element`. A question mark follows the name of an unknown type, and then, in parentheses, the name
-/// of the type in which its elements are stored, if that is known.
+/// Returns the name of the type `element`. The name of an unknown or opaque type is shortened to 24 columns. A question mark
+/// follows the name of an unknown type, and then, in parentheses, the name of the type in which its elements are stored, if that is
+/// known.
 pub fn element(element: ElementType<'_>) -> String {
     match element {
         ElementType::UnknownLogical(name, storage) => {

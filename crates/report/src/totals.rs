@@ -105,7 +105,8 @@ impl FileTotals {
     }
 
     /// Returns phrases for text output, such as "8 parameters: 32 B of f32" and "4 B of u8": the number of parameters with the
-    /// decoded bytes of the first type, and then the decoded bytes of each further type.
+    /// decoded bytes of the first type, and then the decoded bytes of each further type. A question mark stands for a number of
+    /// bytes that is not known.
     pub fn phrases(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),

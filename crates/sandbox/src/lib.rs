@@ -6,8 +6,9 @@
 //!
 //! - **Privileges**: no capabilities, also for root, and no terminal as standard input.
 //! - **Landlock** takes all rights to files, TCP ports and other processes' sockets and signals.
-//! - **seccomp** kills the process at the first system call that is not in [`calls()`].
-//! - **Limits** on address space, processor time, the size of files and the number of descriptors.
+//! - **seccomp** kills the process at the first system call that is not in [`calls()`], or has arguments that this table does not
+//!   allow. `openat` fails with an error instead.
+//! - **Limits** on address space, processor time, the size of files, the number of descriptors, and core dumps, which are off.
 //!
 //! Only Linux has these layers. On other systems the process is not confined, and the [`Report`] says so.
 #![forbid(unsafe_code)]
@@ -109,8 +110,8 @@ impl Report {
 }
 
 /// Confines this process for the rest of its life: it loses its capabilities (privileges), cannot open files or use TCP ports
-/// (Landlock), can make only the system calls of a table (seccomp), and has the limits of `budget`. If standard input is a terminal,
-/// `/dev/null` replaces it. On systems other than Linux no layer exists, and the report says so.
+/// (Landlock), can make only the system calls of a table (seccomp), and has the limits of `budget`. If standard input is a
+/// terminal, it is replaced by `/dev/null`. On systems other than Linux no layer exists, and the report says so.
 ///
 /// Call this function when all files are open and none has been read, in a program that prints no backtraces (see
 /// [`without_backtraces`]).
@@ -142,8 +143,8 @@ pub fn confine(budget: &Budget, threads: impl FnOnce()) -> Report {
     }
 }
 
-/// Raises this process's limit on open descriptors to its hard limit, and returns the resulting limit.
-/// Returns `None` if the system does not tell the limit.
+/// Raises this process's limit on open descriptors to its hard limit, and returns the resulting limit, which is the old one if
+/// raising it fails. Returns `None` if the system does not tell the limit, and on systems other than Linux.
 pub fn allow_many_files() -> Option<impl fmt::Display> {
     #[cfg(target_os = "linux")]
     return limits::allow_many_files();
@@ -152,7 +153,7 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
 }
 
 /// Returns the number of bytes of address space that this process uses. [`confine`] adds this number to [`Budget::memory`]. Returns
-/// 0 on systems other than Linux.
+/// 1 GiB if `/proc` does not tell the number, and 0 on systems other than Linux.
 pub fn memory_in_use() -> u64 {
     #[cfg(target_os = "linux")]
     return limits::memory_in_use();
@@ -161,8 +162,8 @@ pub fn memory_in_use() -> u64 {
 }
 
 /// Sets the limits of the confined process with the id `child` to those of `budget`, except the limit on descriptors.
-/// `budget.memory` is the limit on all of its address space here, including what it used when it was confined. A limit that cannot
-/// be set stays as it is.
+/// `budget.memory` is the limit on all of its address space here, including what it used when it was confined. A limit that is
+/// `None` or cannot be set stays as it is. No limit becomes higher than that of this process.
 pub fn raise(child: u32, budget: &Budget) {
     #[cfg(target_os = "linux")]
     limits::raise(child, budget);
@@ -202,7 +203,8 @@ pub fn seconds_used(child: u32) -> Option<u64> {
 /// memory, would look like an attack. The standard library reads the variable when it prints the first
 /// backtrace, and a program cannot change its own environment safely.
 ///
-/// Returns if the program cannot be executed again because `/proc` is missing.
+/// Returns if `RUST_BACKTRACE` is missing or `0`, on systems other than Linux, and if the program cannot be executed again, for
+/// example because `/proc` is missing.
 pub fn without_backtraces() {
     #[cfg(target_os = "linux")]
     if std::env::var_os(BACKTRACE).is_some_and(|wanted| wanted != "0") {

@@ -12,8 +12,8 @@ use rustix::thread::{
 
 use crate::Layer;
 
-/// Drops all capabilities of this thread and of the threads that it starts later, and replaces standard input by `/dev/null`
-/// if it is a terminal.
+/// Replaces standard input by `/dev/null` if it is a terminal, and then drops all capabilities of this thread and of the threads
+/// that it starts later. If the first step fails, the capabilities stay.
 pub(crate) fn restrict() -> Layer {
     match leave_terminal().and_then(|()| drop_capabilities()) {
         Ok(()) => Layer::Enforced,

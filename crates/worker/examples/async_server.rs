@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use zten_worker::{Confinement, Function, Job, Pool, Work};
 
-/// The largest length of a model in bytes.
+/// The largest number of bytes that are received of a model. Further bytes are ignored.
 const MOST: u64 = 1 << 30;
 
 /// A function that counts tensors. It runs in a confined process.

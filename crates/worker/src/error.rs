@@ -6,8 +6,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// The reason why a job has no answer. Except for [`Failed`](Self::Failed), no reason says anything about the files of the
-/// job.
+/// The reason why a job has no answer. Except for [`Failed`](Self::Failed), no reason is a verdict on the files of the job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobError {
@@ -23,7 +22,8 @@ pub enum JobError {
     Canceled,
     /// The pool was dropped before the job had ended.
     Stopped,
-    /// The system cannot start a worker process, for the reason in the error.
+    /// The system cannot start a worker process, the new worker did not report that it is ready within a minute, or a message could
+    /// not be sent to it, for the reason in the error.
     NotStarted(io::Error),
     /// The worker did not read the file, because the system lacks a layer of the confinement that the pool requires. The
     /// text names the layer.
@@ -105,7 +105,7 @@ pub enum Ending {
     Output,
     /// The worker aborted (`SIGABRT`): usually memory ran out where an allocation cannot fail.
     Aborted,
-    /// The function that the worker ran has panicked.
+    /// The function that the worker ran has panicked: the exit status is 101.
     Panicked,
     /// Another signal, of this number, killed the worker. The kernel sends signal 9 (`SIGKILL`) when the system runs out of memory.
     Signal(i32),
@@ -158,7 +158,8 @@ impl fmt::Display for Ending {
 pub enum StartError {
     /// A layer of the required confinement is missing: the text names the layer and the reason.
     NotConfined(String),
-    /// The system cannot start a thread of the pool or a worker process.
+    /// The system cannot start a thread of the pool or a worker process, or the first worker did not report that it is ready within
+    /// a minute.
     NotStarted(io::Error),
     /// The first worker ended before it was ready. The most frequent cause is a program that does not call
     /// [`init`](crate::init) first in `main`.

@@ -34,7 +34,8 @@ impl Job {
     /// parsers that look at the suffix of a name.
     ///
     /// # Errors
-    /// `file` is not a regular file (a worker could wait for a pipe forever), or the job has 32 files already.
+    /// `file` is not a regular file (a worker could wait for a pipe forever), the system does not tell its kind and length, or the
+    /// job has 32 files already.
     pub fn file(mut self, file: File, name: impl Into<PathBuf>) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {

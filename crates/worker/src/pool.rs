@@ -35,7 +35,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Sets the number of jobs that run at the same time, each in a worker of its own. The default is the number of
+    /// Sets the number of jobs that run at the same time, each in a worker of its own. 0 counts as 1. The default is the number of
     /// processors.
     #[must_use]
     pub fn workers(self, workers: usize) -> Self {
@@ -60,9 +60,9 @@ impl Builder {
         Self { budget, ..self }
     }
 
-    /// Sets the number of jobs after which a worker is replaced by a new one. The default is 1: a file that takes its worker over
-    /// can then neither see nor answer for another file. With a larger number, jobs of the same worker have to trust each other,
-    /// but take less time, because starting a worker takes a few milliseconds of a processor.
+    /// Sets the number of jobs after which a worker is replaced by a new one. 0 counts as 1. The default is 1: a file that takes
+    /// its worker over can then neither see nor answer for another file. With a larger number, jobs of the same worker have to
+    /// trust each other, but take less time, because starting a worker takes a few milliseconds of a processor.
     #[must_use]
     pub fn jobs_per_worker(self, jobs: u32) -> Self {
         Self { jobs_per_worker: jobs.max(1), ..self }
@@ -83,7 +83,8 @@ impl Builder {
     /// Starts the pool and its workers, and waits until the first worker is confined.
     ///
     /// # Errors
-    /// A layer of the required confinement is missing, or no worker can be started.
+    /// A layer of the required confinement is missing, a thread or the first worker cannot be started, or this worker ends before
+    /// it is ready.
     pub fn start(self) -> Result<Pool, StartError> {
         let workers = self.workers;
         let shared = Arc::new(Shared {
@@ -201,8 +202,9 @@ impl Pool {
         self.submit(job)?.wait()
     }
 
-    /// Returns a sentence with the first layer that the confinement of the workers lacks, and the reason. Returns `None` if all
-    /// layers are enforced.
+    /// Returns a sentence with the first layer that the confinement of the workers lacks, and the reason, as the first worker
+    /// reported it. With [`Confinement::Off`], the sentence says that the workers are not confined. Returns `None` if no layer is
+    /// missing; the kernel may enforce only a part of a layer.
     pub fn missing_layer(&self) -> Option<String> {
         self.shared.missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

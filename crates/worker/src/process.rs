@@ -59,7 +59,7 @@ impl Process {
     /// this has to outlive the worker, because the kernel ends the worker with the thread.
     ///
     /// # Errors
-    /// The process cannot be started, or does not receive `start` within a minute.
+    /// The process cannot be started, or leaves no room for a packet of `start` for a minute.
     pub fn start(command: &mut Command, start: &Start<impl Serialize>) -> io::Result<Self> {
         let (socket, theirs) = pair()?;
         let child = command.stdin(theirs).spawn()?;
@@ -120,13 +120,14 @@ impl Process {
     }
 
     /// Returns the number of seconds of processor time that the worker has used since it was started, or `None` if the system does
-    /// not tell.
+    /// not tell or this process has not started the worker.
     pub fn seconds_used(&self) -> Option<u64> {
         self.child.as_ref().and_then(|child| zten_sandbox::seconds_used(child.id()))
     }
 
-    /// Returns whether the worker has used more processor time than was granted. The kernel sends `SIGXCPU` at the limit, but a
-    /// worker that was taken over can block the signal.
+    /// Returns whether the worker has used over 5 s more processor time than was granted. Returns false if no limit on processor
+    /// time was granted, or the worker has none because it is not confined. The kernel sends `SIGXCPU` at the limit, but a worker
+    /// that was taken over can block the signal.
     pub fn is_over_time(&self) -> bool {
         let granted = self.granted.seconds.filter(|_| self.memory.is_some());
         let used = granted.and_then(|_| self.seconds_used());
@@ -138,8 +139,10 @@ impl Process {
         self.silent = Duration::ZERO;
     }
 
-    /// Adds `waited` to the idle time of the worker, and returns whether the worker has been idle for longer than `limit`: the
-    /// worker has sent no message, has used no processor time, and does not wait for somebody else as `is_waiting` tells.
+    /// Adds `waited` to the time for which the worker has been silent, and returns whether the worker has been idle for `limit`: no
+    /// message was sent to it or came from it, it has used no processor time, and it does not wait for somebody else as
+    /// `is_waiting` tells. Whether the worker is idle is decided only when the time has reached `limit`. If it is not idle, the
+    /// time starts again from zero.
     pub fn is_silent_for(
         &mut self,
         waited: Duration,
@@ -163,8 +166,9 @@ impl Process {
         is_idle
     }
 
-    /// Sends the worker a packet. Does not block once the worker is ready: a worker that receives its jobs leaves room in the
-    /// socket's buffer, and one that does not must not stop the broker.
+    /// Sends the worker a packet. Waits up to a minute for room in the socket before the worker is ready, and does not block
+    /// afterwards: a worker that receives its jobs leaves room in the socket's buffer, and one that does not must not stop the
+    /// broker.
     ///
     /// # Errors
     /// `WouldBlock` if the socket has no room; an error for which [`is_gone`] is true if the worker has ended.
@@ -184,7 +188,7 @@ impl Process {
         packet.send_within(&self.socket, patience)
     }
 
-    /// Receives a packet from the worker without blocking. Returns `None` if the worker has ended.
+    /// Receives a packet from the worker without blocking. Returns `None` if the worker has ended, or has sent an empty packet.
     ///
     /// # Errors
     /// `WouldBlock` if no packet from the worker is there; `InvalidData` if the packet is too long.
@@ -205,8 +209,8 @@ impl Process {
         Ok(shutdown(&self.socket, Shutdown::Write)?)
     }
 
-    /// Kills the worker, and returns its exit status. A worker that is exiting keeps its own status, because the kernel sets
-    /// the status before it closes the socket.
+    /// Kills the worker, and returns its exit status. A worker that this process has not started is not killed, and counts as
+    /// successful. A worker that is exiting keeps its own status, because the kernel sets the status before it closes the socket.
     ///
     /// # Errors
     /// The system does not tell the status.

@@ -46,7 +46,7 @@ enum Reply<'a> {
 /// `files`. The descriptors of the files go with the last packet.
 ///
 /// # Errors
-/// `InvalidInput` if the argument and the names are longer than 64 MiB together.
+/// `InvalidInput` if the call, with the argument and the names, is longer than 64 MiB, or there are more than 32 files.
 pub fn call(
     number: u64,
     function: &str,

@@ -1,7 +1,7 @@
 //! Decoding frames. First all frames are walked and their headers checked, and then they are decoded block by block.
 //!
-//! The decoder of blocks gets a window no larger than the number of bytes that the frame may decode to. Memory is
-//! therefore bounded by the window or by that number, whichever is smaller. The number of decoded bytes is checked
+//! The decoder of blocks gets a window no larger than the number of bytes that the frame may decode to. The memory for decoded
+//! bytes is therefore bounded by the window and a block, or by that number if it is smaller. The number of decoded bytes is checked
 //! after each block.
 
 mod bits;

@@ -11,7 +11,8 @@ use super::Result;
 /// The time after which an image is stopped. The slowest image takes a second.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs an image until it ends, and returns what it printed. An image that ends with a failure is an error.
+/// Runs an image until it ends, and returns what it printed. An image that ends with a failure, or does not end within two minutes,
+/// is an error.
 pub fn run(image: &Path) -> Result<String> {
     let mut qemu = Command::new("qemu-system-arm");
     qemu.args(["-machine", "mps2-an386", "-nographic"]);

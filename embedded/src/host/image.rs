@@ -54,7 +54,8 @@ pub fn build(name: &str, features: &str) -> Result<Image> {
     Ok(Image { flash: flash(&path)?, path })
 }
 
-/// Runs `.ci/remap`, which keeps paths of this machine out of images, and returns its output.
+/// Runs `.ci/remap`, which keeps paths of this machine out of images, and returns its output: without `files`, a setting of Cargo
+/// that replaces these paths. With `files`, fails if one of them contains such a path.
 fn remap(files: &[&Path]) -> Result<String> {
     let output = Command::new(path("../.ci/remap")).args(files).output()?;
     if !output.status.success() {

@@ -23,7 +23,8 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// Parses the output `text` of an image. A line of an unknown kind is an error.
+    /// Parses the output `text` of an image. A line of an unknown kind is an error, and so are digits out of order and words in
+    /// place of numbers.
     pub fn read(text: &str) -> Result<Self> {
         let mut printed = Self::default();
         for line in text.lines() {

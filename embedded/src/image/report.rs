@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::network::{DIGITS, Logits};
 use super::{end, memory};
 
-/// Sets up the heap, runs `main`, prints its failure, if any, and the memory that was used, and ends the image.
+/// Sets up the heap, runs `main`, prints its failure, or else the memory that was used, and ends the image.
 pub fn run(main: impl FnOnce(&mut HostStream) -> Result<(), Failure>) -> ! {
     memory::begin();
     let Ok(mut out) = hio::hstdout() else { end(false) };

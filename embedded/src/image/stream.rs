@@ -4,8 +4,9 @@ use zten::{Component, DType, element::F8E4M3Fn, verify::Verified};
 
 use super::failure::Failure;
 
-/// Reads all of a component in chunks, and calls `take` with each element. The digest is known to match only when the
-/// function has returned without an error.
+/// Reads all of a component in chunks, and calls `take` with each element. The digest is known to match only when the function has
+/// returned without an error. Fails if the elements are neither 8-bit floats (E4M3) nor `f32`, and, after all calls of `take`, if
+/// the component has no digest that can be verified.
 pub fn for_each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
     let fp8 = match component.dtype() {
         DType::F8E4M3Fn => true,

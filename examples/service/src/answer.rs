@@ -85,8 +85,8 @@ impl From<Finding> for Found {
 }
 
 impl Found {
-    /// Converts what a worker has found. The verdict is derived from the rule and the policy: the verdict of a compromised
-    /// worker could contradict them.
+    /// Converts what a worker has found. The verdict is derived from the rule (an error if there is no such rule) and the policy:
+    /// the verdict of a compromised worker could contradict them.
     pub fn into_finding(self, policy: Option<&Policy>) -> Finding {
         let row = self.rule.as_deref().and_then(catalog::find);
         let verdict = match row {
@@ -126,7 +126,8 @@ impl Found {
 /// Checks the form of a worker's answer.
 ///
 /// # Errors
-/// The answer is not what an honest worker sends.
+/// The answer is not the JSON of an [`Answer`], names an unknown format or rule of its outcome, or has a note without a rule that
+/// makes notes.
 pub fn check(bytes: &[u8]) -> Result<(), String> {
     let answer: Answer = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let notes = match answer {

@@ -55,8 +55,9 @@ fn rejected(found: Finding) -> Box<Rejected> {
     Box::new(Rejected { found, more: None, notes: Vec::new() })
 }
 
-/// Checks the file. Its bytes decide the format, or its name if they do not. A name with the suffix of another format is an
-/// error, unless the bytes break a rule, which tells more about the file.
+/// Checks the file. Its bytes decide the format, or its name if they do not. A name with the suffix of another format is an error,
+/// unless the file cannot be opened for another reason than that it is unsupported, such as a broken rule, which tells more about
+/// the file.
 fn check_file(file: WorkFile, policy: Option<&Policy>) -> Outcome {
     let WorkFile { file, name, length } = file;
     let options = OpenOptions::default();
@@ -82,7 +83,8 @@ fn check_file(file: WorkFile, policy: Option<&Policy>) -> Outcome {
     }
 }
 
-/// Checks the content of a file whose header is valid against the rules of its format, and the file against `policy`.
+/// Checks the file against `policy`, and then the content of the file, whose header is valid, against the rules of its format. The
+/// content of a data shard is not checked, because the file that describes it is missing.
 fn check_archive(archive: &Archive, length: u64, policy: Option<&Policy>) -> Outcome {
     let manifest = archive.manifest();
     if let Some(Err(violations)) = policy.map(|policy| policy.check(manifest, length)) {
@@ -127,7 +129,8 @@ impl Observer for Criteria<'_> {
     }
 }
 
-/// Makes a note that the policy denies an error. The process of the service gives tolerated findings their verdict.
+/// Makes a note that the policy denies an error, which also replaces an error that the policy tolerates. The process of the service
+/// gives tolerated findings their verdict.
 fn apply(policy: Option<&Policy>, outcome: Outcome) -> Outcome {
     let Some(policy) = policy else { return outcome };
     match outcome {

@@ -49,9 +49,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Quota {
     /// The largest size of a file in bytes.
     pub size: u64,
-    /// The number of files that are received or checked at the same time. Each occupies its size on the disk.
+    /// The largest number of files that are received or checked at the same time. Each occupies its size on the disk.
     pub files: usize,
-    /// The number of requests that wait while `files` files are received or checked. Their bodies are not read meanwhile.
+    /// The largest number of requests that wait while `files` files are received or checked. Further requests are answered as busy.
+    /// Their bodies are not read meanwhile.
     pub queue: usize,
     /// The largest number of open connections. Further clients wait until one of them is closed.
     pub connections: usize,
@@ -68,8 +69,9 @@ pub struct Quota {
 }
 
 impl Default for Quota {
-    /// Returns limits of 16 GiB for a file, twice as many files as there are processors, 64 waiting requests, 256
-    /// connections, 5 s for the head, 60 s for the body and 64 KiB per second, and 10 s for each wait.
+    /// Returns limits of 16 GiB for a file, twice as many files as there are processors, 64 waiting requests, 256 connections, 5 s
+    /// for the head, 60 s for the body and 64 KiB per second, and 10 s for each wait. Files are received in the folder of the
+    /// system for temporary files.
     fn default() -> Self {
         Self {
             size: 16 << 30,
@@ -240,8 +242,8 @@ impl HttpFront {
     }
 }
 
-/// Ends a connection after the client has closed its side. Closing a connection while bytes of the request arrive would reset
-/// it, and the client would lose the answer.
+/// Ends a connection after the client has closed its side, or after [`FAREWELL`]. Closing a connection while bytes of the request
+/// arrive would reset it, and the client would lose the answer.
 async fn take_leave(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut rest = vec![0; 16 << 10];
     let _ = timeout(FAREWELL, async {

@@ -1,6 +1,6 @@
 //! Checks files that clients upload over HTTP, each in its own confined process: `zten-service --help`.
 //!
-//! The exit status is 0 after SIGTERM or SIGINT, and 1 if the service cannot start.
+//! The exit status is 0 after SIGTERM or SIGINT, 1 if the service cannot start, and 2 if its arguments are invalid.
 
 use std::process::ExitCode;
 
@@ -150,8 +150,8 @@ mod program {
         Ok(front.serve(listener, told_to_stop(address))?)
     }
 
-    /// Prints the `address` of the service, and returns after SIGTERM or SIGINT. If handlers cannot be installed, it never
-    /// returns, and a signal ends the process.
+    /// Prints the `address` of the service, and returns after SIGTERM or SIGINT. If handlers cannot be installed, it prints nothing
+    /// and never returns, and a signal ends the process.
     async fn told_to_stop(address: SocketAddr) {
         let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
         let (Ok(mut terminate), Ok(mut interrupt)) = signals else {

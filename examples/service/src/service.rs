@@ -112,7 +112,7 @@ impl Service {
     /// Returns what the `answer` of a worker says.
     ///
     /// # Errors
-    /// The answer has an unknown form.
+    /// The answer has an unknown form, or rejects the file for a rule that makes only notes.
     pub fn parse(&self, answer: &[u8]) -> Result<Checked, JobError> {
         let answer = serde_json::from_slice(answer);
         let answer = answer.map_err(|error| JobError::Answer(error.to_string()))?;
@@ -145,7 +145,7 @@ impl Service {
         self.parse(&self.submit(name, file)?.wait()?)
     }
 
-    /// Returns the number of files that are being checked, and the number of files that wait for a worker.
+    /// Returns the number of files that are being checked, the number of files that wait for a worker, and the number of workers.
     pub fn load(&self) -> Load {
         self.pool.load()
     }

@@ -40,7 +40,8 @@ struct Task {
     behavior: Behavior,
 }
 
-/// Returns files of the corpus, some of which take over their worker.
+/// Returns the samples of the corpus, and files in `folder`, which it writes, that make the lying worker misbehave. All are
+/// shuffled.
 fn tasks(folder: &std::path::Path) -> Vec<Task> {
     let honest =
         samples().map(|Sample { path, known }| Task { path, behavior: Behavior::Honest(known) });
@@ -56,7 +57,8 @@ fn tasks(folder: &std::path::Path) -> Vec<Task> {
     tasks
 }
 
-/// Checks that the verdict of the service is the expected one.
+/// Checks that the verdict of the service `honest` is the expected one, or, if the file makes its worker lie, that the service
+/// `lying` gives no verdict.
 fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<(), String> {
     let file = File::open(&task.path).map_err(|error| error.to_string())?;
     let service = if matches!(task.behavior, Behavior::Lie) { lying } else { honest };

@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     Shorter,
     /// Each answer has no bytes.
     Empty,
-    /// Each answer is the range that begins one byte later than the requested one.
+    /// Each answer declares the range that begins one byte later than the requested one.
     OtherRange,
     /// Each answer is right, and comes in pieces of a thousand bytes.
     Pieces,
@@ -42,9 +42,10 @@ pub(crate) enum Fault {
 pub(crate) struct Odd {
     inner: InMemory,
     fault: Mutex<Fault>,
-    /// The number of bytes that all requests together have asked for.
+    /// The number of bytes that all of these requests together have asked for.
     pub(crate) fetched: AtomicU64,
-    /// The number of requests for bytes of objects. Requests for the head of an object do not count.
+    /// The number of requests for bytes of objects that were answered without an error. Requests for the head of an object do not
+    /// count.
     pub(crate) requests: AtomicU64,
 }
 

@@ -15,7 +15,7 @@ fn open(server: &Server) -> Result<RemoteFile, RemoteError> {
     RemoteFile::open(&RemoteName::parse(&server.url()).unwrap(), &options())
 }
 
-/// Returns the error of reading the start of a file from a server whose first answer is right, and which answers every
+/// Returns the error of reading bytes 100 to 1099 of a file from a server whose first answer is right, and which answers every
 /// later request by `lie`.
 fn later(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
     let content = content();

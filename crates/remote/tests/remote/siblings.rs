@@ -38,8 +38,9 @@ fn shards_are_found_and_read() {
     });
 }
 
-/// Checks that shards are looked for beside the name of the file, and not beside the target of a redirect, while redirects
-/// of shards are followed.
+/// Checks that shards are looked for beside the name of the file, and not beside the target of a redirect, while redirects of
+/// shards are followed. A redirect of a shard that is not allowed is an error, and so is a shard to which access is denied at all
+/// places.
 #[test]
 fn shards_are_where_the_name_says() {
     let content = std::fs::read(corpus().join("v2/shards/dense.zt")).unwrap();
@@ -59,7 +60,8 @@ fn shards_are_where_the_name_says() {
     assert!(matches!(root.find(&shard("v")), Err(RemoteError::Denied(403))));
 }
 
-/// Checks that names are requested as they are given, whatever characters they hold.
+/// Checks that names are requested as they are given, whatever characters they hold, and that names with a control character, a
+/// slash or a backslash are not requested: they are no names of sibling files.
 #[test]
 fn names_are_requested_as_they_are() {
     let server = Server::start(|_, request| match &*request.path {

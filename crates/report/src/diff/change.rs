@@ -36,8 +36,8 @@ pub struct Changes<'a> {
     layout: Option<Turn<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<Turn<Vec<Integer>>>,
-    /// How the numeric values of the tensor differ, dequantized if the tensor is quantized. `None` if they were not compared, or if
-    /// one of the tensors has no numeric values.
+    /// How the numeric values of the tensor differ, dequantized if the tensor is quantized. `None` if they were not compared, if
+    /// the shapes differ, or if one of the tensors is neither dense nor quantized, or has no numeric values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<Measure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -44,7 +44,8 @@ pub struct Measure {
 impl Measure {
     /// Adds `other`, the measure of another tensor, so that the result describes both tensors. Counts are added. Of each other
     /// number, the one that means the larger difference is kept: the larger maximum, mean or norm, and the smaller cosine. The
-    /// norm, the cosine and the count beyond the tolerance become `None` if one of the measures lacks them.
+    /// count beyond the tolerance becomes `None` if one of the measures lacks it, and so do the norm and the cosine if both
+    /// measures have numbers. If only one of them has numbers, these stay.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in [
             (&mut self.count, other.count),

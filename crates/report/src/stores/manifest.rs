@@ -37,8 +37,8 @@ struct Fields {
     layers: Option<Vec<Layer>>,
 }
 
-/// The blobs that the manifest of an Ollama model lists: the digest and the size in bytes of each. A pair of the same digest and
-/// size is kept once.
+/// The blobs that the manifest of an Ollama model lists: the digest and the size in bytes of each, first that of the configuration.
+/// An entry with an empty digest is left out. A pair of the same digest and size is kept once.
 #[derive(Debug)]
 pub struct Manifest(Vec<(Sha256, u64)>);
 
@@ -46,7 +46,8 @@ impl Manifest {
     /// Parses `text`, the JSON of a manifest of Ollama.
     ///
     /// # Errors
-    /// The finding that `text` is not such JSON, or that the digest of a blob is not a SHA-256.
+    /// The finding that `text` is not such JSON, or that the digest of a blob is not `sha256:` or `sha256-` followed by 64
+    /// hexadecimal digits in lower case.
     pub fn parse(text: &[u8]) -> Result<Self, Box<Finding>> {
         let bad = |sentence: String| Box::new(finding(&MANIFEST_FORM, sentence));
         let fields: Fields = serde_json::from_slice(text).map_err(|error| {

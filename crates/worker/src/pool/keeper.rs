@@ -78,7 +78,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Waits until the first worker has confined itself, and returns a sentence with the layer that its confinement lacks, or
-    /// `None` if it lacks no layer.
+    /// `None` if it lacks no layer. If the pool does not confine its workers, the sentence says so.
     pub(super) fn first(&mut self) -> Result<Option<String>, StartError> {
         let mut worker = match self.worker.take() {
             Some(worker) => worker,

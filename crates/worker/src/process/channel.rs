@@ -152,7 +152,8 @@ pub struct Received {
 }
 
 impl Received {
-    /// Waits for a packet, and receives it with its descriptors. Returns `None` if the other end of the socket is closed.
+    /// Waits for a packet, and receives it with its descriptors. Returns `None` if the other end of the socket is closed, or the
+    /// packet is empty.
     ///
     /// # Errors
     /// The socket cannot be read, or the packet exceeds the maximum length or number of descriptors.
@@ -180,7 +181,7 @@ impl Received {
     }
 
     /// Receives a packet without waiting, and drops descriptors that come with it. Returns `None` if the other end of the socket is
-    /// closed.
+    /// closed, or the packet is empty.
     ///
     /// # Errors
     /// `WouldBlock` if no packet has arrived; `InvalidData` if the packet exceeds the maximum length.
@@ -202,8 +203,9 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files }))
     }
 
-    /// Waits for a packet, and receives it without descriptors. Returns `None` if the other end of the socket is closed. Uses the
-    /// system call `read`, because a confined process may call `recvmsg` on the socket to its broker only.
+    /// Waits for a packet, and receives it without descriptors. A packet of more than [`PACKET`] bytes is cut off. Returns `None`
+    /// if the other end of the socket is closed, or the packet is empty. Uses the system call `read`, because a confined process
+    /// may call `recvmsg` on the socket to its broker only.
     ///
     /// # Errors
     /// The socket cannot be read.

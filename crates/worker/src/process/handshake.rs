@@ -50,7 +50,8 @@ pub enum Greeting {
     Ready {
         /// The number of bytes of address space that the worker used when it was confined, or `None` if it is not confined.
         memory: Option<u64>,
-        /// The first layer of the confinement that the system lacks, and the reason.
+        /// The first layer of the confinement that the system lacks, and the reason. `None` if no layer is missing, or the worker
+        /// was not to be confined.
         missing: Option<String>,
     },
     /// The worker cannot be confined as required, for the reason in the text, and ends.

@@ -27,7 +27,7 @@ pub struct MessagePart<'a> {
 }
 
 impl MessagePart<'_> {
-    /// Sends `bytes` in parts, each by a call of `send`.
+    /// Sends `bytes` in parts, each by a call of `send`. No bytes are sent as one empty part.
     ///
     /// # Errors
     /// The errors of `send`.

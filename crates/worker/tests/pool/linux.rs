@@ -203,7 +203,8 @@ fn a_worker_has_one_job() {
     assert_eq!((processes(1), processes(2), processes(4)), (4, 2, 1));
 }
 
-/// Checks that each job of a reused worker gets its own processor time, although the kernel counts the time over all jobs.
+/// Checks that each job of a reused worker gets its own processor time, although the kernel counts the time over all jobs, and that
+/// a job that uses more is still ended.
 fn reused_workers_get_time_for_each_job() {
     let budget =
         Budget { processor_time: Duration::from_secs(1), deadline: PLENTY, ..Budget::default() };
@@ -353,7 +354,8 @@ fn resident() -> u64 {
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Checks that 64 clients, which send jobs while workers are killed, get only right answers and errors that a worker was killed.
+/// Checks that 64 clients, which send jobs while workers are killed, get only right answers and errors that a worker was killed,
+/// and that memory grows by less than 64 MiB.
 fn clients_survive_killed_workers() {
     const CLIENTS: usize = 64;
     let seconds = std::env::var("ZTEN_WORKER_SECONDS").ok();

@@ -68,7 +68,7 @@ fn greeting(bytes: &[u8]) {
     }
 }
 
-/// Checks that an outcome arrives as it was sent if both ends are honest.
+/// Checks that an outcome and a call arrive as they were sent if both ends are honest. A long text of an error may be cut.
 fn outcome(bytes: &[u8]) {
     let outcomes = [Ok(bytes.to_vec()), Err(String::from_utf8_lossy(bytes).into_owned())];
     for sent in outcomes {

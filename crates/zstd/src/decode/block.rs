@@ -53,8 +53,8 @@ pub(super) enum BlockContent<'s> {
 }
 
 impl<'s> Block<'s> {
-    /// Parses the block at the start of `input`. `at` is its position, for errors, and `most` the largest number of bytes
-    /// that it may decode to.
+    /// Parses the block at the start of `input`. `at` is its position, for errors, and `most` the largest number of bytes that it
+    /// may decode to, which is compared with the number of its literals only.
     pub(super) fn parse(input: &'s [u8], at: u64, most: u64) -> Result<Self, DecodeError> {
         let corrupt =
             DecodeError::new(Flaw::Corrupt, at.saturating_add(u64_from_usize(input.len())));

@@ -9,8 +9,9 @@ use super::sequences::{BlockBounds, Sequences};
 use super::{BlockDecoder, Flaw};
 use crate::num::u64_from_usize;
 
-/// A decoder of blocks in safe Rust. Its memory is at most a window and a block (or the largest decoded size of the frame
-/// if that is smaller), a block of literals, and 15 KiB of tables.
+/// A decoder of blocks in safe Rust. Its memory is at most a window and a block (or the largest decoded size of the frame if that
+/// is smaller), a block of literals, and 15 KiB of tables. While the buffer of decoded bytes grows, its old memory may exist
+/// together with the new.
 #[derive(Default)]
 pub struct Decoder {
     output: Output,

@@ -15,7 +15,8 @@ pub enum Flaw {
     Dictionary,
     /// A reserved bit or block type is used.
     Reserved,
-    /// A block is larger than the window or 128 KiB. The [number](DecodeError::number) of the error is the block's size in bytes.
+    /// A block is larger than the window or 128 KiB. The [number](DecodeError::number) of the error is the size in the header of
+    /// the block, or the number of its literals if these are too many.
     Block,
     /// A frame does not decode to the content size in its header, which is the [number](DecodeError::number) of the error.
     ContentSize,
@@ -57,9 +58,10 @@ impl DecodeError {
         self.flaw
     }
 
-    /// Returns the position of the error. This is the first byte of the frame, with these exceptions: the first byte of the
-    /// block for `Block`, and for `Truncated` and `Reserved` in a block; the byte after the block (and after the checksum
-    /// that may follow it) for `Corrupt`; and the first byte of the first frame for `Decoded` and `Declared`.
+    /// Returns the position of the error. This is the first byte of the frame, with these exceptions: the first byte of the block
+    /// for `Block`, and for `Truncated` and `Reserved` in a block; the byte after the block (and after the checksum that may follow
+    /// it) for `Corrupt`; the first byte of the first frame for `Decoded` and `Declared`; and for `Memory` some position near the
+    /// bytes that were to be decoded, or 0.
     pub fn at(&self) -> u64 {
         self.at
     }

@@ -92,7 +92,8 @@ impl FrameHeader {
     /// and `left` the number of bytes from there to the end, for errors.
     ///
     /// # Errors
-    /// The flaw in the header. A header that is cut is [`Flaw::Truncated`].
+    /// The flaw in the header. A header that is cut is [`Flaw::Truncated`], or [`Flaw::Magic`] if it is cut within its first four
+    /// bytes.
     pub(super) fn parse(bytes: &[u8], at: u64, left: u64) -> Result<(Self, usize), DecodeError> {
         let wrong = |flaw: Flaw| DecodeError::new(flaw, at);
         let rest = match number(bytes, 4) {

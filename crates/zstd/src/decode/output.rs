@@ -53,7 +53,8 @@ impl Output {
     /// Makes room for a block of `more` bytes, and keeps a window of older bytes. `left` is the number of bytes that the
     /// frame may still decode to, including this block. All decoded bytes must have been read.
     ///
-    /// Memory is at most a window and a block, or what all bytes of the frame take if that is less.
+    /// Memory is at most a window, a block and 64 bytes, or what all bytes of the frame take if that is less. While memory grows,
+    /// the old memory may exist together with the new.
     pub(super) fn room(&mut self, more: usize, left: usize) -> Result<(), Flaw> {
         let needs = |end: usize, more: usize| end.saturating_add(more).saturating_add(SLACK);
         let have = self.bytes.len();

@@ -107,8 +107,8 @@ impl Sequences {
     }
 
     // Never inlined, because the loop needs all registers.
-    /// Decodes the sequences in `section`, and adds the bytes that they and `literals` make to `output`. The output has
-    /// room for what `bounds` allow.
+    /// Decodes the sequences in `section`, and adds the bytes that they and `literals` make to `output`. The output has room for
+    /// what `bounds` allow. Fails with [`Flaw::Decoded`] if the block is valid and decodes to more bytes than are left.
     #[inline(never)]
     pub(super) fn run(
         &mut self,

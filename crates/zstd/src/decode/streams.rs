@@ -46,7 +46,8 @@ pub(super) fn one(codes: &Codes, stream: &[u8], out: &mut [u8]) -> Result<(), Fl
     finish(codes, Bits::new(stream).ok_or(Flaw::Corrupt)?, out)
 }
 
-/// Decodes four streams of Huffman codes, each of which must fill a quarter of `out`.
+/// Decodes four streams of Huffman codes. Each of the first three must fill a quarter of `out`, rounded up, and the last one must
+/// fill the rest. Fails if `out` has fewer than [`QUARTERED`] bytes.
 // Never inlined, because the loop needs all registers.
 #[inline(never)]
 pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result<(), Flaw> {

@@ -226,7 +226,7 @@ fn weigh(
     Some(Match { distance, length, gain })
 }
 
-/// Returns the 8 bytes at the index `at` as a little-endian number.
+/// Returns the 8 bytes at the index `at` as a little-endian number, or `None` if `data` has fewer bytes from there on.
 #[inline(always)]
 fn word(data: &[u8], at: usize) -> Option<u64> {
     data.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)

@@ -35,7 +35,8 @@ pub struct Seekable {
 }
 
 impl Seekable {
-    /// Creates an encoder of exactly `decoded` bytes, with the memory of [`Encoder::new`].
+    /// Creates an encoder of exactly `decoded` bytes, with the memory of [`Encoder::new`]. For 0 bytes only the table is written,
+    /// and no frame.
     ///
     /// # Errors
     /// [`EncodeError::Memory`].

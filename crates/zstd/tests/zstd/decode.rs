@@ -12,8 +12,8 @@ use zten_zstd::encode::{Level, encode};
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Collects the frames in the accepted files of the corpus, at the offsets of blobs: those of other encoders, and some that
-/// no encoder writes.
+/// Collects the frames in the files below `folder` that begin at a multiple of 64, as blobs do, and that `ruzstd` decodes. The
+/// corpus has frames of other encoders, and some that no encoder writes.
 fn corpus(folder: &Path, frames: &mut Vec<Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -109,7 +109,8 @@ fn headers_end_with_their_block() {
     assert_eq!(flaw(&[0, 1, 3], [0; 4]), (Flaw::Reserved, 6));
 }
 
-/// Checks that a block is found corrupt however few bytes it may decode to.
+/// Checks that a block is found corrupt however few bytes it may decode to, and that a valid block that decodes to too many bytes
+/// is not called corrupt.
 #[test]
 fn frames_beyond_the_limit_are_validated_to_their_end() {
     // Four raw literals, and one sequence whose three codes are each a repeated one: all four literals, a match of

@@ -93,8 +93,8 @@ impl HttpFront {
     }
 }
 
-/// Returns the percent-encoded name of the file in `path`, which is empty for `/check`. Returns `None` if the path does not
-/// accept a file.
+/// Returns the percent-encoded name of the file in `path`, which is empty for `/check` and `/check/`. Returns `None` for any path
+/// that is not `/check` and does not begin with `/check/`. Whether the name is valid is checked later.
 pub(super) fn name_in(path: &str) -> Option<&str> {
     match path.strip_prefix("/check")? {
         "" => Some(""),
@@ -102,7 +102,7 @@ pub(super) fn name_in(path: &str) -> Option<&str> {
     }
 }
 
-/// Returns whether `name` is empty, or the name of a file in a folder, and not too long.
+/// Returns whether `name` is empty, or the name of a file in a folder, of at most 255 bytes and without a zero byte.
 pub(super) fn is_name(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     let own = matches!(parts.next(), Some(Component::Normal(own)) if own == name);

@@ -17,7 +17,8 @@ use crate::Checked;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl HttpFront {
-    /// Answers whether files can be checked. If all workers are busy, the answer is `busy`, with status 200.
+    /// Answers whether files can be checked. If all workers are busy, or the check takes longer than [`PATIENCE`], the answer is
+    /// `busy`, with status 200. If a check fails, the answer is `failing`, with status 503.
     pub(super) async fn health(&self) -> Response<Full<Bytes>> {
         let load = self.service.load();
         if load.running >= load.workers {

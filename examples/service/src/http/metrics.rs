@@ -8,7 +8,8 @@ use zten_worker::Load;
 
 use super::log::Record;
 
-/// The upper bounds, in seconds, of the buckets of the histogram of how long checks take.
+/// The upper bounds, in seconds, of the buckets of the histogram of how long requests take whose file is checked. The upload
+/// counts.
 const BUCKETS: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0];
 
 /// The counts of requests, verdicts, failures and bytes since the service started.
@@ -21,7 +22,8 @@ struct Counters {
     verdicts: BTreeMap<&'static str, u64>,
     lost: BTreeMap<&'static str, u64>,
     bytes: u64,
-    /// For each of the [`BUCKETS`], the number of checks that took at most that many seconds.
+    /// For each of the [`BUCKETS`], the number of requests with a checked file that took at most that many seconds, including the
+    /// upload.
     within: [u64; BUCKETS.len()],
     checks: u64,
     seconds: f64,

@@ -17,13 +17,13 @@ use tokio::time::timeout;
 use super::log::Record;
 use super::{Quota, check, reply};
 
-/// The number of bytes that a form may contain in addition to its file.
+/// The number of bytes by which a form may be longer than the largest file.
 const FORM: u64 = 64 << 10;
 
 /// The reason why an upload failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The file exceeds the largest size of a file.
+    /// The file exceeds the largest size of a file, or the form exceeds this size and the [`FORM`] bytes.
     TooLarge,
     /// The client sends more slowly than the [`Quota`] allows.
     Slow,
@@ -74,8 +74,8 @@ pub(super) fn is_too_large(request: &Request<Incoming>, most: u64) -> bool {
     request.body().size_hint().lower() > most.saturating_add(form)
 }
 
-/// Receives a file, as the body or as the only file of a form. Returns it open for reading only, with the name that a form
-/// gives it.
+/// Receives a file, as the body or as the only file of a form. Returns it open for reading only, with the name that a form gives
+/// it, which is empty for a file that is the body. Notes in `record` how many bytes arrived, also if receiving fails.
 pub(super) async fn receive(
     request: Request<Incoming>,
     quota: &Quota,
@@ -156,7 +156,8 @@ impl<'q> Spool<'q> {
         Ok(self.file.write_all(bytes).await?)
     }
 
-    /// Receives the file of a form, and returns its name. Fields of the form that are not files are dropped.
+    /// Receives the file of a form, and returns its name. Fields of the form that are not files are dropped. Fails if the form has
+    /// no file or several, or the name is not valid.
     async fn add_form(&mut self, body: Incoming, boundary: &str) -> Result<String, Failure> {
         let most = self.quota.size.saturating_add(FORM);
         let limits = Constraints::new().size_limit(SizeLimit::new().whole_stream(most));

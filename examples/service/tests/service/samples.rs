@@ -27,7 +27,7 @@ pub(crate) fn samples() -> impl Iterator<Item = Sample> {
     accepted.chain(rejected)
 }
 
-/// Returns a hash of the path, by which files are shuffled into the same order each time.
+/// Returns a hash of the file name in `path`, by which files are shuffled into the same order each time.
 pub(crate) fn mixed(path: &Path) -> u32 {
     let name = path.file_name().unwrap().as_encoded_bytes();
     name.iter().fold(0, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))

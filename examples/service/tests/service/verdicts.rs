@@ -75,8 +75,8 @@ fn denied_notes_are_errors() {
     assert!(found.2.contains("the policy makes this note an error"), "{}", found.2);
 }
 
-/// Checks that a file that declares a manifest of 64 MiB, which it does not contain, fails alone if a worker may use half
-/// as much memory.
+/// Checks that a file that declares a manifest of 64 MiB, which it does not contain, fails alone if a worker may use half as much
+/// memory, and is rejected by a rule if a worker may use twice as much.
 #[test]
 fn running_out_of_memory_fails_one_file_only() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ use super::client::{
 };
 use super::served::{Served, plenty, valid};
 
-/// Checks that the answer has each key of the command's output, but no file name.
+/// Checks that the answer is JSON with exactly the keys that the schema of the command's output requires.
 fn is_record(answer: &Answer) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -60,7 +60,8 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
     );
 }
 
-/// Sends requests as `curl -F file=@model.zt` does.
+/// Sends requests as `curl -F file=@model.zt` does. Checks that the file and its name are used, and that a form without a file,
+/// with several files, with an invalid name or with a missing end is rejected.
 #[test]
 fn a_form_holds_a_file() {
     let served = Served::honest(plenty());
@@ -201,7 +202,8 @@ fn health_has_a_head() {
     assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("\r\n\r\n"), "{text}");
 }
 
-/// Sends requests as `curl -T FILE http://…/check` and `curl -T FILE http://…/check/` do.
+/// Sends requests as `curl -T FILE http://…/check` and `curl -T FILE http://…/check/` do. Checks that names that are not those of a
+/// file in a folder, and names that are not UTF-8, are rejected.
 #[test]
 fn a_file_is_put() {
     let served = Served::honest(plenty());
@@ -231,8 +233,8 @@ fn a_query_is_not_ignored() {
     }
 }
 
-/// Checks that a request with two lengths is rejected: a proxy may believe the other length and treat the rest as another
-/// request.
+/// Checks that a request with two lengths is rejected: a proxy may believe the other length and treat the rest as another request.
+/// Transfer encodings other than `chunked`, invalid lengths and heads that are too long are rejected, too.
 #[test]
 fn a_body_has_one_length() {
     let served = Served::honest(plenty());

@@ -21,7 +21,7 @@ use super::served::{Served, plenty};
 /// A file name that tells no format. A NumPy archive gives this name to an array without a name.
 const NAMELESS: &str = "arr_0";
 
-/// Checks a copy of a file, under a name that tells no format, with the command.
+/// Checks the file at `path` with the command, and returns the report without the name of the file.
 fn of_command(command: &Path, path: &Path) -> Value {
     let output = Command::new(command).args(["check", "--json"]).arg(path).output().unwrap();
     let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -105,7 +105,8 @@ fn the_verdict_is_that_of_the_command() {
     assert!(valid > 90 && as_named > 280, "{valid} valid, {as_named} as named, {}", files.len());
 }
 
-/// Checks that the file name identifies an index, and that the files that it names are reported as missing.
+/// Checks that the file name identifies an index (`*.index.json`), and that the files that it names are reported as missing. An
+/// index that names no files is valid, and an index without its file name is a file of an unknown format.
 #[test]
 fn an_index_is_told_by_its_name() {
     let served = Served::honest(plenty());

@@ -123,8 +123,8 @@ fn small_files_wait_for_a_place() {
     });
 }
 
-/// Checks that the server asks for no body before it can receive the file, and that the number of waiting requests is
-/// limited.
+/// Checks that the server asks for no body before it can receive the file, and that the number of waiting requests is limited. A
+/// request that is too large does not wait, and waiting requests are served in their order.
 #[test]
 fn a_queue_is_limited() {
     let served = Served::honest(Quota { files: 1, queue: 2, ..plenty() });

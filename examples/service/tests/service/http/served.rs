@@ -61,7 +61,7 @@ impl Drop for Served {
     }
 }
 
-/// Returns whether the server accepts a file again within a short time.
+/// Returns whether the server accepts a file again within [`PLENTY`].
 pub(crate) fn is_free_again(served: &Served) -> bool {
     let until = Instant::now() + PLENTY;
     while Instant::now() < until {

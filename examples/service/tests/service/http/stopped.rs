@@ -48,7 +48,7 @@ impl Drop for Program {
     }
 }
 
-/// Checks that a file of 300 MiB occupies disk space but no memory.
+/// Checks that the program, without its workers, takes less than 64 MiB of memory for a file of 300 MiB, which lies on the disk.
 #[test]
 fn large_files_are_not_held_in_memory() {
     let program = Program::new();
@@ -72,7 +72,7 @@ fn large_files_are_not_held_in_memory() {
     assert!(most < 64 << 10, "{most} KiB");
 }
 
-/// Checks that each request writes a line of JSON to standard error.
+/// Checks that each request writes a line of JSON to standard error, in which control characters of names are escaped.
 #[test]
 fn requests_are_logged() {
     let mut program = Program::new();
@@ -114,8 +114,9 @@ fn a_request_that_has_begun_is_answered() {
     }
 }
 
-/// Starts the program under a seccomp filter that makes the system call `call` fail with `error`, as a container may. The
-/// filter applies to the thread that installs it and to its child processes.
+/// Starts the program under a seccomp filter that makes the system call `call` fail with `error`, as a container may. The filter
+/// applies to the thread that installs it and to its child processes. A program that has started nevertheless is killed. Returns
+/// the exit status and what the program wrote to standard error.
 fn without(call: i64, error: i32) -> Output {
     let act = || {
         let machine = std::env::consts::ARCH.try_into().unwrap();
