@@ -21,7 +21,7 @@
 //! | [`patch_apply`] | a patch, or what its streams hold | an error has a rule; memory does not follow what the patch claims |
 //! | [`grammar`] | choices of a grammar | generated files of generation 2 are valid; a damaged file keeps the promises of the first two oracles |
 
-/// Calls the macro `$run` with the list of all Rust types whose elements can be read from a tensor.
+/// Calls the macro `$run` several times with lists of Rust types: together, all types whose elements can be read from a tensor.
 macro_rules! every_element {
     ($run:ident) => {
         $run!(f64, f32, half::f16, half::bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);

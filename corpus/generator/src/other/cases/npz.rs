@@ -5,8 +5,8 @@ use super::npy::{EVIL, OBJECTS};
 use crate::other::npy::{file, versioned};
 use crate::other::zip::{Archive, Member, end};
 
-/// Returns `archive` with a ZIP64 end record and its locator. In the usual end record after them, the two numbers of
-/// members are `small`, which refers readers to the ZIP64 record if it is 0xffff.
+/// Returns `archive` with a ZIP64 end record, which claims `members` members, and its locator. In the usual end record after
+/// them, the two numbers of members are `small`, which refers readers to the ZIP64 record if it is 0xffff.
 fn large(archive: &Archive, members: u64, small: [u8; 2]) -> Vec<u8> {
     let (length, start) = (archive.directory.len() as u64, archive.members.len() as u64);
     let at = start + length;
