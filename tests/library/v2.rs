@@ -34,8 +34,8 @@ fn content_digests_are_those_of_the_reference() {
     }
 }
 
-/// The content digest of an object is computed from the digests of its components, and so cannot be stronger than they are. A
-/// SHA-256 is an error if a component has another digest, and an XXH3 if a component has neither of the two.
+/// A content digest is computed from the digests of the components, and so cannot be stronger than they are. A content digest
+/// `sha256` is an error if a component has another digest than `sha256`, and `xxh3` if a component has neither of the two.
 #[test]
 fn content_digests_are_no_stronger_than_those_of_the_parts() {
     const SHA256: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

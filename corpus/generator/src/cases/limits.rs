@@ -12,7 +12,7 @@ use crate::table::Table;
 const DEPTH: usize = 64;
 /// The largest number of dimensions of an object.
 const RANK: usize = 64;
-/// The largest number of keys in a map whose fields zten interprets.
+/// The largest number of keys in a map whose fields zten interprets. The names of objects do not count as keys.
 const KEYS: usize = 4096;
 
 pub(crate) fn cases(t: &mut Table) {

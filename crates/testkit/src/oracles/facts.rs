@@ -6,7 +6,7 @@ use zten::{Component, Error, ErrorKind, Manifest, Tensor};
 
 use super::DECODED_TOTAL;
 
-/// Returns what a zTensor manifest declares, as text. The attributes and the unknown fields of the file are only counted.
+/// Returns what a zTensor manifest declares, as text. The attributes and the fields of the file are only counted.
 ///
 /// # Panics
 /// Panics if the manifest is not that of a zTensor file.

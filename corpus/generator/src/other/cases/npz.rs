@@ -65,7 +65,7 @@ pub(super) fn all(cases: &mut Cases) {
             Archive::new(&[one.clone(), folder, named("x/a.npy")]).bytes()
         }),
         ("no-suffix", Archive::new(&[one.clone(), named("b")]).bytes()),
-        // Arrays of NumPy that zten does not interpret, next to numbers.
+        // Arrays of text and of records, next to numbers.
         ("text-beside-numbers", {
             let text = file("<U1", false, "(1,)", b"a\0\0\0");
             Archive::new(&[Member::stored("t.npy", &text), one.clone()]).bytes()
