@@ -31,8 +31,9 @@ fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error
     (outcome.into_inner(), report.baseline_allocations())
 }
 
-/// Runs `work` with a heap that is too small, once for each allocation of `work` that can be the first to fail, and returns
-/// the number of these runs.
+/// Runs `work` with heaps of many sizes, from none to enough. Each run must have the usual result, or end with an error of
+/// running out of memory. Returns the number of sizes at which `work` makes another number of allocations than with one byte
+/// less.
 ///
 /// A larger heap lets `work` make more allocations. If two sizes of the heap allow equally many, the sizes between them
 /// are skipped.
@@ -66,8 +67,8 @@ fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
     differences
 }
 
-/// Runs all kinds of reading on all accepted files and every tenth rejected file, and all kinds of writing. No other
-/// thread may run, because the limit holds for the whole process.
+/// Runs all kinds of reading on all accepted files and every tenth rejected file, and all kinds of writing. No other thread may
+/// run, because the limit holds for the whole process. Does nothing under Miri, or with the feature `zstd-ruzstd`.
 fn main() {
     if cfg!(miri) {
         println!("left out: it has an allocator of its own");

@@ -32,7 +32,7 @@ fn file(stored: &[u8], more: &[(&str, Item)]) -> Vec<u8> {
     more.iter().fold(file, set).build("").bytes
 }
 
-/// Reads the whole component, and returns the duration.
+/// Reads the whole component, and returns the duration, without that of opening the file.
 fn read(file: &[u8]) -> Duration {
     let archive = Archive::from_bytes(file).unwrap();
     let component = archive.get("w").unwrap().component("data").unwrap();

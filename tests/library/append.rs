@@ -220,8 +220,8 @@ fn the_canonical_form_is_not_kept() {
     assert_eq!(misuse.unwrap_err().kind(), ErrorKind::Misuse(Misuse::Append));
 }
 
-/// Every limit that a new file could exceed is checked when an object is declared. A limit one below what the file needs is
-/// exceeded.
+/// Every limit that a new file could exceed is checked when an object is declared, except for `decoded-total`, which is checked
+/// at the end. A limit one below what the file needs is exceeded.
 #[test]
 fn limits_are_checked_when_an_object_is_declared() {
     let deep = Encoded::from_cbor(b"\xa1\x61a\x81\x81\x81\x07".to_vec());
@@ -275,7 +275,7 @@ fn attributes_count_against_the_limit_on_the_manifest() {
 }
 
 /// Renaming changes only the names in the manifest. All other bytes and the order of the objects stay, even if the names are no
-/// longer sorted.
+/// longer sorted. A new name that another object has is an error.
 #[test]
 fn renaming_changes_only_names() {
     for generation in [Generation::V1_2, Generation::V2] {

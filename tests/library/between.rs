@@ -21,7 +21,8 @@ fn copy(file: &[u8], generation: Generation, level: Option<Level>) -> Result<Vec
     copier.file(archive.manifest(), archive.source(), Vec::new(), &settings)
 }
 
-/// Returns all content of `file`, as texts under keys that are the same in all generations.
+/// Returns the content of `file`, as texts under keys that are the same in all generations. Of attributes, it has only the keys,
+/// and none of 0.1.
 fn content(file: &[u8]) -> BTreeMap<String, Vec<String>> {
     let archive = Archive::from_bytes(file).unwrap();
     let mut content = BTreeMap::new();
@@ -76,7 +77,8 @@ fn layout<'a>(object: &Tensor<'a>) -> &'a str {
     }
 }
 
-/// Returns the copy of `file` in generation `to`, or a line with the rule that prevents the copy.
+/// Returns the copy of `file` in generation `to`, or a line with the rule that prevents the copy. A copy with compressed
+/// components must have the same content, or be prevented by the same rule.
 fn outcome(name: &str, file: &[u8], to: Generation) -> Result<Vec<u8>, String> {
     let levels = [None, Some(Level::default())];
     let [plain, packed] = levels.map(|level| copy(file, to, level));
@@ -113,8 +115,8 @@ fn is_inexpressible(error: &Error, to: Generation) -> bool {
     }
 }
 
-/// Copies each file to generation `to`, and returns a line for each file that cannot be copied. Each copy must have the content of
-/// its source.
+/// Copies each file to generation `to`, and the copy to generation `back`, and returns a line for each file that cannot be
+/// copied. Each copy must have the content of its source, except that the content of files of 0.1 is not compared.
 fn rejected(
     files: impl Iterator<Item = zten_testkit::Accepted>,
     (to, back): (Generation, Generation),
@@ -151,7 +153,8 @@ fn rejected(
     rejected
 }
 
-/// The files of generation 2 that cannot be read without their shards, each with the rule of the error.
+/// The files of generation 2 whose content cannot be read, because of an unsupported feature or because their shards are not
+/// opened, each with the rule of the error.
 const UNREADABLE: [&str; 6] = [
     "frames-behind-an-encoding.zt read unsupported-encoding",
     "part-of-an-unknown-encoding.zt read unsupported-encoding",
@@ -215,7 +218,7 @@ fn from_2_to_2() {
 }
 
 /// A `type` that is unknown in the source and known in the target is rejected, because the copy would give the elements a meaning
-/// that they did not have.
+/// that they did not have. The types that only generation 2 knows survive a copy to 1.2 and back.
 #[test]
 fn unknown_types_get_no_meaning() {
     use LogicalType::{Complex64, F8E4M3Fn};

@@ -237,8 +237,9 @@ fn each_format_has_its_own_rules_for_all_tensors() {
     }
 }
 
-/// An error about a tensor has its name and the offset of its description, which counts from the start of the header or
-/// from the offset that the parser has given.
+/// An error about a tensor has its name and the offset of its description, which counts from the start of the header or from the
+/// offset that the parser has given. An error about another file has no offset, and an error about a wrong call has neither name
+/// nor offset.
 #[test]
 fn errors_have_the_name_and_offset_that_the_parser_gives() {
     let (options, data) = (OpenOptions::default(), [DATA]);
@@ -293,7 +294,7 @@ fn errors_have_the_name_and_offset_that_the_parser_gives() {
     assert_eq!(place(&error), (Some("a".to_owned()), None));
 }
 
-/// After a call of the builder was rejected, `finish` returns the error, and no archive.
+/// After a call of the builder was rejected, later calls and `finish` return the same error, and no archive.
 #[test]
 fn a_failed_builder_accepts_nothing_more() {
     let (options, data) = (OpenOptions::default(), [DATA]);
@@ -369,8 +370,8 @@ fn bools_break_the_rule_of_the_format() {
 /// The array `[[0, 1, 2], [3, 4, 5]]` as big-endian `u16` in column-major order.
 const COLUMNS: [u8; 12] = [0, 0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5];
 
-/// Returns an archive of one array of 2 × 3 `u16`, big-endian and in column-major order, after a header of three bytes. `change`
-/// may alter the compressed bytes.
+/// Returns an archive of one array of 2 × 3 `u16`, big-endian and in column-major order, after a prefix of three bytes. `change`
+/// may alter the stored bytes and the component.
 fn columns(
     encoding: Encoding,
     change: impl FnOnce(&mut Vec<u8>, &mut RawComponent<'_>),

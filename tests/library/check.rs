@@ -45,8 +45,7 @@ fn file(kinds: &[Kind]) -> Vec<u8> {
     stored(kinds, false)
 }
 
-/// Returns a file with the content of [`file`]. If `is_turned` is true, the blob of the last object comes first in
-/// the file.
+/// Returns a file with the content of [`file`]. If `is_turned` is true, the blobs are in the reverse order of their objects.
 fn stored(kinds: &[Kind], is_turned: bool) -> Vec<u8> {
     let blobs = kinds.iter().map(|kind| match kind {
         Good | Unknown => (0..16).collect(),
@@ -84,8 +83,8 @@ fn open(kinds: &[Kind], limits: Limits) -> Archive<InMemory<Vec<u8>>> {
     OpenOptions::default().limits(limits).from_bytes(file(kinds)).unwrap()
 }
 
-/// Returns the id of the rule that decides the verdict, and the ordinal of the object that breaks it, if the error is about an object.
-/// Returns `None` if the report has no error.
+/// Returns the id of the rule that decides the verdict (`none` if the error has no rule), and the ordinal of the object that
+/// breaks it, if the error is about an object. Returns `None` if the report has no error.
 fn fault(report: &Report<'_>) -> Option<(&'static str, Option<u32>)> {
     let fault = report.fault()?;
     Some((fault.error().rule().unwrap_or("none"), fault.object()))
@@ -298,7 +297,8 @@ fn a_missing_shard_is_reported_unless_an_object_is_invalid() {
     }
 }
 
-/// A check that leaves out the verification of shards does not mark the shards as verified.
+/// A check of a file whose shards were bound and not verified ends with an error before the first object. After the verification
+/// of the shards, the file is valid.
 #[test]
 fn shards_are_verified_before_the_check() {
     let shard = zten_testkit::read("v2/shards/dense-s.zt");
@@ -505,7 +505,7 @@ fn a_check_in_the_order_of_the_file_has_the_same_report() {
     assert!(turned > 50, "{turned}");
 }
 
-/// If content is read on one thread, the observer gets its chunks in order.
+/// An observer that takes content gets that of each object, also from a host with several threads.
 #[test]
 fn content_is_passed_on_by_one_thread() {
     let archive = open(&[Good, Packed, Good], Limits::default());

@@ -79,8 +79,8 @@ fn has_form(case: &str, to: Generation) -> bool {
     in_both.contains(&case) || to == Generation::V2 && (in_2.contains(&case) || is_packed)
 }
 
-/// Each group either becomes an object whose values have the same bits, and from which the same tensors are restored, or stays as it is
-/// with a reason. The same holds for compressed, canonical and shared components.
+/// Each group either becomes an object whose values have the same bits, and from which the same tensors are restored, or stays as
+/// it is with a reason. The same holds for a canonical copy, and for a compressed copy of a copy.
 #[test]
 fn composite_objects_keep_values_and_tensors() {
     let level = zten::write::Level::new(2).unwrap();

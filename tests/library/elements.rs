@@ -12,7 +12,7 @@ use zten::{
 };
 use zten_testkit::{borrows, corpus, misuse, placed, read_accepted as read};
 
-/// Returns the names of the accepted files of all generations before 2.
+/// Returns the names of the files and subfolders in `corpus/accept`, which has the accepted files of the generations before 2.
 fn names() -> impl Iterator<Item = String> {
     let folder = std::fs::read_dir(corpus().join("accept")).unwrap();
     folder.map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -258,7 +258,8 @@ mod unix {
         assert_eq!(names(&at("two/x.zt")), [""; 0]);
     }
 
-    /// A file that appears at the target or vanishes while another is written does not matter: publishing replaces it.
+    /// A file that appears at the target or vanishes while another is written does not matter: publishing replaces it. A folder
+    /// that appears there is an error.
     #[test]
     fn files_that_appear_or_vanish_in_the_meantime_are_replaced() {
         let folder = tempfile::tempdir().unwrap();

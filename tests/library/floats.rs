@@ -30,7 +30,8 @@ fn every_float_dtype_is_read_as_f32() {
     assert_eq!(misuse(archive.tensor("i32").unwrap().to_f32().unwrap_err()), Misuse::Type);
 }
 
-/// For each tensor of the corpus that can be read as `f32`, the values are the same as those of all other methods.
+/// For each tensor of some folders of the corpus that can be read as `f32`, the values are the same as those of the other methods
+/// that read tensors of its layout and dtype.
 #[test]
 fn to_f32_agrees_with_all_other_methods() {
     let (mut dense, mut quantized, mut groups, mut blocks) = (0, 0, 0, 0);
@@ -82,7 +83,8 @@ fn to_f32_agrees_with_all_other_methods() {
 }
 
 /// Reads ranges of a quantized tensor, and checks that each gives the same elements as `values`, the whole tensor. A range out of
-/// bounds is an error.
+/// bounds or a buffer of another size is an error. If no range of `tensor` can be read, it must be a dense tensor, for which reading
+/// a range is misuse.
 pub(crate) fn parts_are_those_of_the_whole(tensor: &Tensor<'_>, values: &[f32]) {
     let all = values.len();
     let part = |start: usize, end: usize, length: usize| {

@@ -102,7 +102,7 @@ fn a_file_is_written_and_read() {
     assert!(graph.entries::<f32>().unwrap().eq([(0, 2, 1.5), (1, 0, 2.5)]));
 }
 
-/// Elements are borrowed from memory. Elements of a file on disk, which may change, are always copied.
+/// Elements are borrowed from memory if they are aligned. Elements of a file on disk, which may change, are always copied.
 #[test]
 fn elements_are_borrowed_from_memory_and_copied_from_files() {
     let file = placed(&read_accepted("1.2.3/dense_all.zt"), 0);
@@ -207,7 +207,8 @@ fn archives_open_from_any_owner_of_bytes() {
     assert_eq!(Archive::from_bytes(file.clone()).unwrap().into_source().0, file);
 }
 
-/// An archive that was opened from a header alone can be joined with the file that has its tensors.
+/// An archive that was opened from a header alone can be joined with the file that has its tensors. Without the file, reading is
+/// an error. A tensor can also be bound to another source than that of its archive.
 #[test]
 fn a_header_is_joined_with_its_file() {
     let file = read_accepted("1.2.3/dense_all.zt");
@@ -501,7 +502,8 @@ impl std::io::Write for Full {
     }
 }
 
-/// A file written to memory and a file written to an `io::Write` have the same bytes.
+/// A file written to memory and a file written to an `io::Write` have the same bytes. A writer that is full gives an error of
+/// writing.
 #[test]
 fn a_file_goes_to_any_writer() {
     let attributes = BTreeMap::from([("bits", 4)]);

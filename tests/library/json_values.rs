@@ -227,8 +227,8 @@ impl Random {
     }
 }
 
-/// Returns the value with the entries of its maps sorted, because their order has no meaning. Maps with duplicate keys keep their
-/// order.
+/// Returns the value with the entries of its maps sorted by their keys, because their order has no meaning. Entries with equal
+/// keys keep their order.
 fn sorted(value: &Cbor) -> Cbor {
     match value {
         Cbor::Array(items) => Cbor::Array(items.iter().map(sorted).collect()),

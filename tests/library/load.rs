@@ -36,9 +36,8 @@ fn file(sizes: &[usize]) -> Vec<u8> {
 /// The number of bytes to read for which the loader starts one thread.
 const ONE: usize = 1 << 20;
 
-/// Reads the components of `archive` one after another, and returns their bytes. If the reading of components fails,
-/// returns the first error that says that the file is invalid, or if there is no such error, the first that says that
-/// a component is unsupported.
+/// Reads the components of `archive` one after another, and returns their bytes. If the reading of components fails, returns the
+/// first error that does not say that a component is unsupported, or if there is no such error, the first one.
 fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
     let read = |component: Component<'_>| {
         let decoded = component.read()?;

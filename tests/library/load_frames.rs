@@ -103,7 +103,8 @@ fn read_alone(file: &[u8]) -> Read {
     Ok((decoded.to_vec(), decoded.verified()))
 }
 
-/// A source in memory that records which thread reads which bytes, and sleeps during each read.
+/// A source in memory that records which thread reads which bytes, and sleeps during each recorded read. Short reads are not
+/// recorded.
 struct Noted<'d> {
     file: &'d [u8],
     /// The reads that are longer than the header of a frame: thread, offset, and number of bytes.

@@ -13,7 +13,8 @@ fn manifest_of(file: &[u8]) -> Range<usize> {
     usize::try_from(start).unwrap()..usize::try_from(end).unwrap()
 }
 
-/// Returns the file with `manifest` in place of its own manifest, and a footer that fits the new one. In generation 2, the new manifest must have the same length.
+/// Returns the file with `manifest` in place of its own manifest, and a footer that fits the new one. In generation 2, the new
+/// manifest must have the same length.
 fn with_manifest(file: &[u8], own: Range<usize>, manifest: &[u8]) -> Vec<u8> {
     let mut new = [&file[..own.start], manifest, &file[own.end..]].concat();
     let (number, from_end) = match file {
@@ -26,7 +27,8 @@ fn with_manifest(file: &[u8], own: Range<usize>, manifest: &[u8]) -> Vec<u8> {
     new
 }
 
-/// Returns the position in `manifest` of the field `offset` of `component`.
+/// Returns the position in `manifest` of the offset of `component`: the field `offset`, or in generation 2 the first number of
+/// the field `blob`.
 fn offset_at(component: &Component<'_>, manifest: &[u8]) -> usize {
     let fields = component.fields().unwrap();
     let offset = fields.item("offset").unwrap_or_else(|| {

@@ -25,8 +25,8 @@ struct Seen {
     empty: usize,
 }
 
-/// Borrows the tensor `dense` as an array, and checks that the array has the shape of the tensor and its elements in row-major order.
-/// Counts the array in `seen`. Does nothing if the elements are not of the type `T`.
+/// Borrows the tensor `dense` as an array, and checks that the array has the shape of the tensor and its elements in row-major
+/// order. Counts the array in `seen`. Does nothing if the elements are not of the type `T`, or cannot be borrowed.
 fn same<T: Element + std::fmt::Debug>(dense: &Tensor<'_>, seen: &mut Seen) {
     let Ok(array) = dense.array::<T>() else { return };
     let shape: Vec<u64> = dense.shape().to_vec();

@@ -27,7 +27,7 @@ fn measure_heap() {
     oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
 }
 
-/// Returns every file of the corpus: its name, its path, and its bytes.
+/// Returns every zTensor file of the corpus, without shards: its name, its path, and its bytes.
 fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
     measure_heap();
     let valid = |file: Accepted| (Named(file.name), file.path, file.bytes);
@@ -284,7 +284,8 @@ fn other_formats_hold_for_the_corpus_and_for_damage_to_it() {
     }
 }
 
-/// Recognizing the format keeps its promises for every file of another format, and for every cut file.
+/// Recognizing the format keeps its promises for every file of another format, and for each of these files cut to half its length
+/// and to 9 bytes.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn recognizing_holds_for_the_corpus() {
@@ -303,8 +304,8 @@ fn recognizing_holds_for_the_corpus() {
     assert!(files >= 500, "{files} files");
 }
 
-/// The oracle of other formats holds for files that it assembles from parts: indexes, safetensors files and NumPy
-/// files.
+/// The oracle of other formats holds for files that it assembles from parts: indexes, safetensors files, NumPy files, and
+/// pseudorandom GGUF files, archives of NumPy files and checkpoints.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn other_formats_hold_for_files_that_are_made() {

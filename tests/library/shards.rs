@@ -332,7 +332,7 @@ fn no_more_shards_are_looked_for_than_the_limit_allows() {
     }
 }
 
-/// Any change of one byte in a shard is an error, because the digest no longer matches.
+/// Any change of one byte in a shard is an error, because the digest no longer matches. A shard that was cut is an error, too.
 #[test]
 fn every_changed_byte_of_a_shard_is_found() {
     let (root, mut shard) = (read("dense.zt"), read("dense-s.zt"));
@@ -359,7 +359,8 @@ fn every_changed_byte_of_a_shard_is_found() {
     }
 }
 
-/// A part without its own digest is not handed out before the digest of its shard has been compared.
+/// A part without its own digest is not handed out before the digest of its shard has been compared. A shard that was verified
+/// once is not read again to verify it.
 #[test]
 fn a_part_without_a_digest_waits_for_its_shard() {
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));

@@ -56,7 +56,8 @@ fn bytes_of_elements(slice: &Slice<'_>, storage: StorageType) -> Vec<u8> {
     of!(u8: U8, half::bf16: Bf16, f32: F32, f64: F64, i16: I16, i64: I64, u64: U64)
 }
 
-/// Compares a slice of `tensor` with a copy of the same elements of `file`.
+/// Compares a slice of `tensor` with a copy of the same elements of `file`: its bytes, its elements, its view and its ranges in
+/// the file. Returns the number of these ranges.
 fn check(file: &[u8], kind: Kind, tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> u64 {
     let shape: Vec<u64> = tensor.shape().to_vec();
     let data = tensor.dense().unwrap();

@@ -34,8 +34,8 @@ fn content_digests_are_those_of_the_reference() {
     }
 }
 
-/// The content digest of an object is computed from the digests of its components. So two contents whose components
-/// have the same digests have the same content digest.
+/// A content digest is computed from the digests of the components, and so cannot be stronger than they are. A content digest
+/// `sha256` is an error if a component has another digest than `sha256`, and `xxh3` if a component has neither of the two.
 #[test]
 fn content_digests_are_no_stronger_than_those_of_the_parts() {
     const SHA256: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -161,8 +161,8 @@ fn nibbles_are_unpacked_from_the_low_one() {
     assert!(view.nibbles(5).is_err());
 }
 
-/// Looks for the first cell, in row-major order, that occurs more than once in `cells`, and returns the index of its
-/// second occurrence.
+/// Looks for the first cell, in row-major order, that occurs more than once in `cells`, and returns the index of its second
+/// occurrence, or `None` if all cells differ.
 fn repeated(cells: &[Vec<u32>]) -> Option<usize> {
     let twice = |cell: &&Vec<u32>| cells.iter().filter(|other| other == cell).count() > 1;
     let first = cells.iter().filter(twice).min()?;

@@ -14,7 +14,7 @@ use zten::write::{Checksum, Copier, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, ErrorKind};
 use zten_testkit::accepted;
 
-/// Returns every combination of settings and compression level that writes a different file, with a name for it.
+/// Returns some combinations of settings and compression level, each of which writes a different file, with a name for it.
 fn ways() -> Vec<(String, WriteOptions, Option<Level>)> {
     let plain = WriteOptions::default();
     let mut ways = vec![
@@ -29,8 +29,8 @@ fn ways() -> Vec<(String, WriteOptions, Option<Level>)> {
     ways
 }
 
-/// Adds the bytes of copies of all accepted files to the digest `sum`, and returns their number. Files that cannot be
-/// copied are left out.
+/// Adds the bytes of copies of all accepted files before generation 2 to the digest `sum`, and returns their number. Files whose
+/// content cannot be read, or that cannot be copied, are left out.
 fn copies(sum: &mut Sha256, settings: &WriteOptions, level: Option<Level>) -> u32 {
     let mut count = 0;
     for file in accepted().filter(|file| file.opens_only.is_none()) {

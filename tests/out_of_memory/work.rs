@@ -233,7 +233,8 @@ impl<'f> Sharded<'f> {
         archive.tensors().try_for_each(|tensor| view(&tensor.read_from(&files)))
     }
 
-    /// Opens the file as an archive that owns its shards, and reads all tensors, before or after verifying the file.
+    /// Opens the file as an archive that owns its shards, reads all tensors, and verifies the file; if `verify_first`, also
+    /// verifies the file before the tensors are read.
     pub(crate) fn own(&self, verify_first: bool) -> Result<(), Error> {
         let archive = self.options.from_bytes(self.root)?.find_shards(&self.find())?;
         if verify_first {

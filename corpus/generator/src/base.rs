@@ -141,7 +141,7 @@ pub fn dense_zstd(version: &str) -> File {
     v1(version, vec![("w", dense_object(&[2, 2], data))]).blob(64, &frame)
 }
 
-/// Returns a `sparse_csr` object `w` of shape `[2, 3]` with values at (0, 0), (0, 2) and (1, 1).
+/// Returns a 1.x file with a `sparse_csr` object `w` of shape `[2, 3]` with values at (0, 0), (0, 2) and (1, 1).
 pub fn csr(version: &str) -> File {
     let components = vec![
         ("values", component("f32", 64, 12)),
@@ -154,7 +154,7 @@ pub fn csr(version: &str) -> File {
         .blob(192, &words(&[0, 2, 3]))
 }
 
-/// Returns a `sparse_coo` object `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
+/// Returns a 1.x file with a `sparse_coo` object `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
 pub fn coo(version: &str) -> File {
     let components =
         vec![("values", component("f32", 64, 8)), ("coords", component("u64", 128, 32))];
@@ -188,7 +188,7 @@ pub fn words(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Returns `length` bytes that count up from 1, so that no two adjacent bytes are equal.
+/// Returns `length` bytes that count from 1 to 250, again and again, so that no two adjacent bytes are equal.
 pub fn ramp(length: usize) -> Vec<u8> {
     (1..=250).cycle().take(length).collect()
 }

@@ -78,7 +78,8 @@ impl Tensor {
     }
 }
 
-/// Returns the canonical file of `tensors` and of the attributes of the file, if there are any.
+/// Returns the canonical file of `tensors` and of the attributes of the file, if there are any. It is not canonical if the offset
+/// of a component was set to another one than the component has by itself.
 pub(crate) fn canonical(attributes: Option<Item>, mut tensors: Vec<Tensor>) -> File {
     tensors.sort_by_key(|tensor| text(&tensor.name).encode().bytes);
     for tensor in &mut tensors {

@@ -250,7 +250,8 @@ impl Item {
         }
     }
 
-    /// Returns the ordinal of an entry, given by its key or as `#n`.
+    /// Returns the ordinal of an entry, given by its key or as `#n`. Returns `None` if the item is not a map with this key. An
+    /// ordinal `#n` need not exist.
     pub fn position(&self, step: &str) -> Option<usize> {
         if let Some(index) = step.strip_prefix('#') {
             return index.parse().ok();

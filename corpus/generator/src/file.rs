@@ -172,7 +172,7 @@ impl File {
         self
     }
 
-    /// Begins the manifest at `offset`, instead of where the last blob ends.
+    /// Begins the manifest at `offset`, instead of where the last blob ends. `offset` must not be before this end.
     pub fn start(mut self, offset: usize) -> Self {
         self.start = Some(offset);
         self
@@ -333,7 +333,8 @@ impl File {
     }
 }
 
-/// Returns the offset that a rule of the container reports.
+/// Returns the offset that a rule of the container reports; `None` for other rules, or if the file is too short to have this
+/// offset.
 fn container_offset(
     rule: &str,
     length: usize,
@@ -350,8 +351,8 @@ fn container_offset(
     }
 }
 
-/// The rules about a blob. A reader of 0.1 checks them after it has decoded the whole entry, so their errors have
-/// another offset.
+/// The rules about a blob. A reader of 0.1 checks them when it has decoded the whole entry, so their errors name the component of
+/// the entry, too.
 const BLOB_RULES: &[&str] = &[
     "blob-alignment",
     "blob-header",
@@ -378,8 +379,8 @@ fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>)
     place_below(mark, "components")
 }
 
-/// Returns the ordinal of the object that contains a mark, and the ordinal of the entry in its map `components` that
-/// contains it.
+/// Returns the ordinal of the object that contains a mark, and the ordinal of the entry in its map `components` that contains it.
+/// Each is `None` if the mark is outside.
 pub(crate) fn place_below(mark: &Mark, components: &str) -> (Option<usize>, Option<usize>) {
     let path = mark.path.as_slice();
     let is = |index: usize, key: &str| {

@@ -5,7 +5,7 @@ use crate::cbor::text;
 use crate::file::File;
 use crate::table::Table;
 
-/// The generations in which the files of this module are made, as the names of files spell them. 1.1 and 0.1 do not
+/// The generations in which the files of this module are made, as the names of files spell them. The files of 1.1 and 0.1 do not
 /// state the decoded length of a component.
 pub(crate) const HOSTS: [&str; 3] = ["v12", "v11", "v01"];
 /// The offset in the file of the stored bytes.

@@ -86,7 +86,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// Opens the file at `path`. A file that does not open has no tensors.
+    /// Opens the file at `path`. A file that does not open has neither notes nor tensors.
     fn new(path: &Path) -> Self {
         let Ok(archive) = zten::open(path) else { return Self::default() };
         let findings = archive.findings().iter().map(zten::Finding::error);
@@ -109,10 +109,10 @@ impl Opened {
 /// Returns the text of `index.json` for the corpus in a folder.
 ///
 /// # Errors
-/// Fails if the folder cannot be read.
+/// Fails if the folder or a file in it cannot be read.
 ///
 /// # Panics
-/// Panics if a file breaks a rule that no catalog has.
+/// Panics if a file breaks a rule that no catalog has, or if a list names a file that is not there.
 pub fn index(corpus: &Path) -> io::Result<String> {
     let mut text = format!("{{\"$schema\":\"index.schema.json\",\"version\":{VERSION},\"files\":[");
     let mut separator = "\n";
@@ -188,7 +188,7 @@ fn other_format_entry(path: &str, generation: &'static str, bytes: &[u8]) -> Ent
     }
 }
 
-/// Parses a line of the list of files in which reference writers broke a rule.
+/// Parses a line of the list of files in which reference writers broke a rule, and replaces the entry of its file in `entries`.
 fn interop(columns: &[&str], entries: &mut BTreeMap<String, Entry>) {
     let [file, rule, offset, object, component, stage, options, neighbor] = columns[..] else {
         panic!("{columns:?} are not the columns of a list")

@@ -75,7 +75,7 @@ struct Corpus {
     entries: BTreeMap<String, Entry>,
 }
 
-/// Returns every file of the corpus in order of path, including the lists `reject/index.tsv` and
+/// Returns every generated file of the corpus in order of path, including the lists, such as `reject/index.tsv` and
 /// `accept/opens-only.tsv`.
 ///
 /// # Panics
@@ -130,7 +130,8 @@ impl Corpus {
         }
     }
 
-    /// Adds a zTensor file that breaks a rule.
+    /// Adds a zTensor file that breaks a rule, with the format and the generation of its neighbor, which must have been added
+    /// before.
     fn reject(&mut self, path: String, bytes: Vec<u8>, mut entry: Entry) {
         let near = entry.neighbor.as_ref().and_then(|path| self.entries.get(path));
         let near = near.unwrap_or_else(|| panic!("{path} has no neighbor {:?}", entry.neighbor));
@@ -270,7 +271,8 @@ fn generation(name: &str, bytes: &[u8]) -> &'static str {
     }
 }
 
-/// Returns the valid file in the same folder that shares the most bytes with `case`, counted from both ends.
+/// Returns the valid file in the same folder from which `case` differs in the fewest bytes, if equal bytes are counted from both
+/// ends. Returns `None` if `case` is valid, or exists only for another file, or if the folder has no valid file.
 fn nearest<'c>(case: &Case, cases: &'c [Case]) -> Option<&'c Case> {
     case.rule.filter(|rule| !rule.is_empty())?;
     let common = |one: &&Case| {

@@ -45,7 +45,7 @@ pub(crate) struct Sharded {
     /// The rule or the error with which validation ends; `None` for a valid file.
     pub(crate) rule: Option<&'static str>,
     pub(crate) options: &'static str,
-    /// The valid file from which this one is made, if it breaks a rule.
+    /// The valid file from which this one is made, if it breaks a rule; `-` otherwise.
     pub(crate) neighbor: &'static str,
 }
 

@@ -94,7 +94,7 @@ impl FileV2 {
         file
     }
 
-    /// Replaces the magic at the start of the file.
+    /// Replaces the magic at the start of the file, and expects the error there.
     pub fn header(mut self, bytes: &[u8]) -> Self {
         (self.header, self.spot) = (bytes.to_vec(), Spot::At(0));
         self
@@ -106,7 +106,7 @@ impl FileV2 {
         self
     }
 
-    /// Begins the manifest at `offset`.
+    /// Begins the manifest at `offset`, which must not be before the end of a blob.
     pub fn start(mut self, offset: usize) -> Self {
         self.start = offset;
         self

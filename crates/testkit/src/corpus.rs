@@ -223,9 +223,10 @@ pub fn check(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     options.from_bytes(file)?.verify().map(drop)
 }
 
-/// Returns whether the feature `zstd-ruzstd` decodes the corpus file `file` although its zstd blocks are invalid:
-/// they have four streams of fewer than six literals, Huffman codes of more than 11 bits, a Huffman tree without a
-/// code of the longest length, or a table that names Huffman weights above 11.
+/// Returns whether the feature `zstd-ruzstd` decodes the rejected corpus file of the name `file` although its zstd blocks are
+/// invalid: they have four streams of fewer than six literals, Huffman codes of more than 11 bits, a Huffman tree without a code
+/// of the longest length, or a table that names Huffman weights above 11. Must not be called for an accepted file, because the
+/// names of some have the same form.
 pub fn is_lax(file: &str) -> bool {
     let cases = ["huffman-of-4-of-4.zt", "tree-of-12-bits.zt", "tree-without-longest.zt"];
     cases.iter().any(|case| file.ends_with(case)) || file.contains("-weights-up-to-")

@@ -155,7 +155,8 @@ pub fn smallest(count: u32, has_component: bool, indefinite: bool) -> File {
     File { manifest: manifest(objects, indefinite), data: 64, objects: count.into() }
 }
 
-/// Returns the short name of object number `i` of `count`. The names are distinct, and not in sorted order.
+/// Returns the short name of object number `i` of `count`. The names are not in sorted order, and distinct unless `count` is a
+/// multiple of 7919.
 fn short_name(i: u32, count: u32) -> String {
     let mut n = (u64::from(i) * 7919 + 13) % u64::from(count.max(1));
     let mut name = String::new();
@@ -209,9 +210,8 @@ pub fn attributes(count: u32, maps: u32) -> File {
     File { manifest: manifest(objects, false), data: 64, objects: all }
 }
 
-/// Returns a file of one object `w` of an unknown layout, whose only component is the zstd frame `frame`. If the
-/// decoded size in bytes is `declared`, the file is of generation 1.2; if it is `None`, of generation 1.1, which has
-/// no such field.
+/// Returns a file of one object `w` of an unknown layout, whose only component is the zstd frame `frame`. If the decoded size in
+/// bytes is `declared`, the file is of generation 1.2; if it is `None`, of generation 1.1, which does not require this field.
 pub fn packed(frame: &[u8], declared: Option<u64>) -> Vec<u8> {
     let component = zstd_component("u8", 64, frame.len() as u64, declared.unwrap_or_default());
     let version = if declared.is_some() { "1.2.0" } else { "1.1.0" };

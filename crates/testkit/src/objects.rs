@@ -28,7 +28,7 @@ impl Type {
     /// Chooses a type: in one of three cases one of the types in `logical`, and otherwise any storage type.
     ///
     /// # Errors
-    /// `logical` is empty. If `u` runs out of bytes, zeros follow.
+    /// The choice falls on a type in `logical`, which is empty. If `u` runs out of bytes, zeros follow.
     pub fn any(u: &mut Unstructured<'_>, logical: &[LogicalType]) -> Result<Self> {
         let is_logical = u.ratio(1, 3)?;
         Ok(if is_logical {
@@ -64,7 +64,8 @@ pub struct ObjectComponent {
 }
 
 impl ObjectComponent {
-    /// Generates a component of `elements` elements, whose content repeats 16 pseudorandom bytes.
+    /// Generates a component of `elements` elements, whose content repeats 16 pseudorandom bytes. In bools only the lowest bit of
+    /// a byte is kept, and unused bits at the end are 0.
     ///
     /// # Errors
     /// Never: if `u` runs out of bytes, zeros follow.

@@ -16,12 +16,13 @@
 //! | [`file_format`] | a file of another format, or its parts | memory is proportional to the length; all ways of opening agree, and an error has a rule; tensors lie within the file; the `safetensors` crate finds the same tensors, and an index has the tensors of its files |
 //! | [`builder`] | the calls of a format's parser | the archive has exactly the pushed tensors, and lies within the file; after an error no archive opens; memory is proportional to the pushed bytes |
 //! | [`conventions`] | choices of a convention, and the sizes and content of its tensors | the quantized tensor has as many values as its shape says; reading from memory and reading at offsets give the same values; memory is proportional to the file |
+//! | [`recognize`] | a file | a source that lends bytes and one that does not lend them give the same format; memory is proportional to the length |
 //! | [`digests`] | a list of digests | memory is proportional to the length; a written list parses to the same list, and each difference is found |
 //! | [`patch_roundtrip`] | two files | the patch between them, applied to the first, gives the content of the second, and it does not fit the second |
 //! | [`patch_apply`] | a patch, or what its streams hold | an error has a rule; memory does not follow what the patch claims |
 //! | [`grammar`] | choices of a grammar | generated files of generation 2 are valid; a damaged file keeps the promises of the first two oracles |
 
-/// Calls the macro `$run` with the list of all Rust types whose elements can be read from a tensor.
+/// Calls the macro `$run` several times with lists of Rust types: together, all types whose elements can be read from a tensor.
 macro_rules! every_element {
     ($run:ident) => {
         $run!(f64, f32, half::f16, half::bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);

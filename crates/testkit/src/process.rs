@@ -21,8 +21,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     }
 }
 
-/// Returns the target folder of Cargo, which contains the folder of the profile (`debug` or `release`) with this
-/// program.
+/// Returns the target folder of Cargo, which contains the folder of the profile (`debug` or `release`) with this program. For a
+/// program in a subfolder of that folder, such as a test, returns the folder of the profile.
 ///
 /// # Errors
 /// Fails if the system does not know the path of this program.

@@ -36,8 +36,8 @@ pub(crate) fn smallest<T>(
     files.map(|(_, file)| file).filter(|file| !is_compressed(path(file))).collect()
 }
 
-/// Returns whether the last 4 KiB of the file at `path` contain the CBOR text `zstd`, which is the encoding of each
-/// compressed component.
+/// Returns whether the last 4 KiB of the file at `path` contain the CBOR text `zstd`, which is the encoding of each compressed
+/// component before generation 2.
 fn is_compressed(path: &Path) -> bool {
     let bytes = std::fs::read(path).unwrap();
     let manifest = &bytes[bytes.len().saturating_sub(4 << 10)..];

@@ -91,8 +91,9 @@ pub fn honest(content: &[u8], request: &Request) -> Reply {
         .with_body(body)
 }
 
-/// Returns the reply to `request` of a server that claims a file of `length` bytes, which begins with `begins`, ends
-/// with `ends`, and has zeros between them. For a range of more than 64 KiB the reply ends after its headers.
+/// Returns the reply to `request` of a server that claims a file of `length` bytes, which begins with `begins`, ends with `ends`,
+/// and has zeros between them. For a range of more than 64 KiB the reply ends after its headers. A request without a range gets
+/// an empty reply.
 pub fn claimed(begins: &[u8], ends: &[u8], length: u64, request: &Request) -> Reply {
     let Some(range) = request.range(length) else { return Reply::status(200) };
     let bytes = range.end - range.start;

@@ -16,8 +16,8 @@ fn is_of_the_whole(id: &str) -> bool {
     id.starts_with("format-") || id == "index-metadata"
 }
 
-/// Validates the header and the content of a file, and reads all tensors if it is valid. Returns the number of
-/// tensors, or the id of the rule that is broken.
+/// Opens a file by its path and from memory, and validates its header and its content. Returns the number of components, or the
+/// id of the rule that is broken.
 fn validate(path: &Path) -> Result<usize, String> {
     let archive = open_both(path).map_err(|error| checked_id(path, &error))?;
     let report = check(&archive, &mut ());

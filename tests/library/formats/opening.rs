@@ -23,7 +23,8 @@ struct Cost {
 /// An archive whose header was read, and whose data cannot be read.
 type Header = Archive<InMemory<[u8; 0]>>;
 
-/// Opens `file`, the bytes of the file at `path`, without I/O. Sibling files are those of its folder.
+/// Opens `file`, the bytes of the file at `path`, without I/O, and checks that no byte is requested twice. Sibling files are
+/// those of its folder.
 fn open_in_steps(path: &Path, file: &[u8], options: &OpenOptions) -> (Cost, Result<Header, Error>) {
     let mut files: BTreeMap<Option<String>, Vec<u8>> = BTreeMap::from([(None, file.to_vec())]);
     let mut opening = Opening::new(path, u64::try_from(file.len()).unwrap(), options);

@@ -128,7 +128,8 @@ fn a_shard_must_be_a_regular_file() {
     folder.has_none();
 }
 
-/// The name of the root may be so long that the name of the sibling file would exceed the limit of the file system.
+/// The name of the root may be so long that the name of the sibling file would exceed the limit of the file system. Then the
+/// shard is found only as a blob.
 #[cfg(target_os = "linux")]
 #[test]
 #[cfg_attr(miri, ignore = "it needs a file system")]
@@ -281,7 +282,8 @@ fn a_shard_that_changed_is_not_read() {
     assert_eq!((error.rule(), error.tensor()), (Some("shard-digest"), Some("w")));
 }
 
-/// For each damaged shard, an archive that owns its shards gives the same error as the verifier.
+/// For each root of the corpus, an archive that owns its shards has the same content and the same errors as one whose shards the
+/// verifier binds.
 #[test]
 #[cfg_attr(miri, ignore = "it needs a file system")]
 fn archives_give_the_errors_of_the_verifier() {

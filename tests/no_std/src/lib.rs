@@ -35,7 +35,8 @@ fn check<S: ReadAt>(archive: &Archive<S>, format: &str, expected: &[Expected<'_>
     archive.verify().unwrap();
 }
 
-/// Opens `file` from memory, from a source that lends no bytes, and without I/O, and runs [`check`] on each archive.
+/// Opens `file` from a source that lends no bytes and without I/O, both with the name `name`, and if this is empty, also from
+/// memory. Runs [`check`] on each archive.
 fn opens(file: &[u8], name: &str, format: &str, expected: &[Expected<'_>]) {
     let options = OpenOptions::default();
     if name.is_empty() {

@@ -60,7 +60,7 @@ fn raw_of_128_kib(t: &mut Table) {
     t.reject(RULE, "v12-raw-over-128-kib", file, "v12-frame-block-of-128-kib");
 }
 
-/// Returns a literals section that repeats one byte up to 2^12 or 2^20 times.
+/// Returns a literals section that repeats one byte `times` times, which are fewer than 2^20.
 fn rle_literals(times: u32) -> Vec<u8> {
     let (header, length) =
         if times < 1 << 12 { (times << 4 | 0b0101, 2) } else { (times << 4 | 0b1101, 3) };

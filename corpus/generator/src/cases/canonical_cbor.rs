@@ -1,5 +1,5 @@
-//! Cases of the corpus about files that are not canonical because of the encoding of one item: heads, lengths and
-//! floats.
+//! Cases of the corpus about files that are not canonical because of their generation, or because of the encoding of one item:
+//! heads, lengths and floats.
 
 use super::canonical::reject;
 use super::canonical_values::DEEP;
@@ -108,8 +108,8 @@ fn reject_value(t: &mut Table, case: &str, bytes: &[u8], skip: usize) {
     reject(t, RULE, case, file, "attribute");
 }
 
-/// Adds cases about heads of every major type and width whose number would fit in fewer bytes. Each head has the
-/// largest such number.
+/// Adds cases about heads of the major types 0 to 6 whose number would fit in fewer bytes. Integers and tags have heads of every
+/// width, each with 0 and with the largest such number. Strings, arrays and maps have some widths and lengths.
 fn values(t: &mut Table) {
     for (kind, major) in [("unsigned", 0), ("negative", 1), ("tag", 6)] {
         for info in 24..28_u8 {
@@ -276,7 +276,8 @@ fn places(t: &mut Table) {
     deepest(t);
 }
 
-/// Adds cases about items at the maximum depth, which may not contain further items.
+/// Adds cases about items at the maximum depth: an item in the innermost of 62 nested arrays, and the innermost of 62 nested
+/// maps.
 fn deepest(t: &mut Table) {
     let arrays = |inner: &[u8]| {
         let bytes = [&[0x81].repeat(DEEP), inner].concat();

@@ -192,7 +192,7 @@ fn repeated(t: &mut Table) {
     reject(t, RULE, "repeated-with-value", attribute().set("attributes/x", same), "attribute");
 }
 
-/// Adds cases about unsorted keys inside nested values of an attribute, and in an attribute of an object.
+/// Adds cases about unsorted and repeated keys inside nested values of an attribute, and in an attribute of an object.
 fn inside(t: &mut Table) {
     let falling: fn() -> Item = || map(vec![(text("b"), uint(0)), (marked(text("a")), uint(0))]);
     let repeated = || map(vec![(text("a"), uint(0)), (marked(text("a")), uint(1))]);

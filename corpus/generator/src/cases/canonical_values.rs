@@ -17,7 +17,8 @@ const HALVES: [u16; 16] = [
     0, 0x8000, 0x3c00, 0xbc00, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
     0x3c01, 0x3555, 0xc000,
 ];
-/// Floats that need four bytes. Most of them are adjacent to a float that does not.
+/// Floats that need four bytes. Most of them are close to a limit of the floats that fit in two bytes, or of those that fit in
+/// four.
 const SINGLES: [u32; 12] = [
     0x3300_0000,
     0x33c0_0000,
@@ -32,7 +33,8 @@ const SINGLES: [u32; 12] = [
     0x007f_ffff,
     0x0080_0000,
 ];
-/// Floats that need eight bytes. Most of them are adjacent to a float that does not.
+/// Floats that need eight bytes. Most of them are close to a limit of the floats that fit in four bytes, or of those that fit in
+/// eight.
 const DOUBLES: [u64; 10] = [
     0x3690_0000_0000_0000,
     0x36a8_0000_0000_0000,

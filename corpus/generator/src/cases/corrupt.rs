@@ -114,7 +114,7 @@ fn sections(t: &mut Table) {
     }
 }
 
-/// Adds cases about matches that reach back beyond the beginning of the output.
+/// Adds cases about matches whose offset is invalid: larger than the window, before the beginning of the output, or 0.
 fn offsets(t: &mut Table) {
     // Two blocks of 1,024 bytes, and a block with one literal and a match of 3 bytes at a distance that is chosen by
     // `offset`.
@@ -157,7 +157,7 @@ fn offsets(t: &mut Table) {
     accept(t, "repeated-offset", &frame.bytes, 16);
 }
 
-/// Returns a literals section of sixteen literals with Huffman codes: the description `tree` of the codes and the bit
+/// Returns a block of sixteen literals with Huffman codes and without sequences: the description `tree` of the codes and the bit
 /// streams `streams`, which are four streams if `four`.
 fn huffman(tree: &[u8], streams: &[u8], four: bool) -> Vec<u8> {
     let size = u32::try_from(tree.len() + streams.len()).expect("a size");
@@ -205,8 +205,8 @@ fn corrupt_literals(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
-/// Returns the bytes of a zstd bit stream, which is read from its end. `bits` are in the order in which they are
-/// read.
+/// Returns the bytes of a zstd bit stream, which is read from its end, with the bit that marks the end. `bits` are in the order
+/// in which they are read.
 fn stream(bits: &str) -> Vec<u8> {
     let mut bits: Vec<char> = format!("1{bits}").chars().rev().collect();
     bits.resize(bits.len().next_multiple_of(8), '0');
@@ -241,9 +241,8 @@ fn trees(t: &mut Table) {
     rejected("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
 }
 
-/// Adds cases about Huffman trees whose weights are compressed with FSE. The FSE table of each tree lists weights
-/// that do not occur in the tree. If the table lists a weight above 11, the block is corrupt, because no Huffman code
-/// is longer than 11 bits.
+/// Adds cases about Huffman trees whose weights are compressed with FSE. The FSE table may list weights that do not occur in the
+/// tree. If it lists a weight above 11, the block is corrupt, because no Huffman code is longer than 11 bits.
 fn named_weights(t: &mut Table) {
     // Every tree below decodes to the weights 0 and 1 for the symbols 0 and 1, from which the weight 1 of the symbol 2
     // follows. So the symbols 1 and 2 have codes of one bit.
@@ -343,7 +342,8 @@ fn repeats(t: &mut Table) {
     accept(t, "first-offset-in-second-frame", &[first.bytes, second.bytes].concat(), 36);
 }
 
-/// Adds cases about the offset of the error: the end of the block that cannot be decoded.
+/// Adds cases about the offset of the error: the end of the block that cannot be decoded. For the last block of a frame with a
+/// checksum, it is the end of the checksum.
 fn places(t: &mut Table) {
     let bad = sequence(&ramp(5), [5, 3, 8], &[0x09]);
     let checked = Frame::windowed(WINDOW_1_KIB, CHECKED);

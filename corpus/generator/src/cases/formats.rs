@@ -267,7 +267,7 @@ fn coo_tuples(t: &mut Table) {
     }
 }
 
-/// Adds cases about sizes that are right only modulo 2^64.
+/// Adds cases about sizes that do not fit in 64 bits. In all but one, the sizes are right modulo 2^64.
 fn overflow(t: &mut Table) {
     let none = |shape: &[u64], format: &str, index: &str| {
         let mut components =

@@ -21,7 +21,7 @@ pub(crate) struct Form {
     pub(crate) zstd: bool,
 }
 
-/// The forms in which cases about indices are written. 1.1 does not state the decoded length of a component.
+/// The forms in which cases about indices are written. The compressed components of `v11-zstd` do not state their decoded length.
 pub(crate) const FORMS: [Form; 4] = [
     Form { name: "v12", version: "1.2.0", zstd: false },
     Form { name: "v11", version: "1.1.0", zstd: false },
@@ -77,7 +77,8 @@ fn coo(form: Form, shape: &[u64], coords: &[u64]) -> File {
     sparse(form, "sparse_coo", shape, nnz, &[wide("coords", coords)])
 }
 
-/// Expects the error at entry `at` of component `component`, whose entries are `width` bytes wide.
+/// Expects the error at entry `at` of component `component`, whose entries are `width` bytes wide. If the indices are compressed,
+/// the error has no offset.
 pub(crate) fn at(form: Form, file: File, component: usize, at: usize, width: usize) -> File {
     if form.zstd {
         file.at_decoded(0, component)

@@ -9,7 +9,7 @@ use crate::cbor::{Head, Item, array, bytes, fields, map, marked, raw, tag, text,
 use crate::file::File;
 use crate::table::Table;
 
-/// Returns a value that is allowed under any key of the map `map`.
+/// Returns a value that is allowed in the map `map` under a key that zten does not know.
 fn value_for(map: &str) -> Item {
     match map {
         "objects" => empty_object(),
@@ -141,7 +141,8 @@ fn scattered(count: usize) -> Vec<String> {
     (0..count).map(|index| format!("key{:03}", index * 7 % count)).collect()
 }
 
-/// Adds 60 unsorted keys to the map at `path`, and then the key `again`, which one of them may be.
+/// Adds 60 unsorted keys to the map at `path`, and then the key `again`, which one of them may be, and at which the error is
+/// expected; without `again`, a new key.
 fn many_keys(file: File, path: &str, again: Option<&str>) -> File {
     let value = || value_for(path.rsplit('/').next().unwrap_or(path));
     let file = scattered(60).iter().fold(file, |file, key| file.push(path, text(key), value()));

@@ -12,7 +12,7 @@ use crate::table::Table;
 const DEPTH: usize = 64;
 /// The largest number of dimensions of an object.
 const RANK: usize = 64;
-/// The largest number of keys in a map.
+/// The largest number of keys in a map whose fields zten interprets. The names of objects do not count as keys.
 const KEYS: usize = 4096;
 
 pub(crate) fn cases(t: &mut Table) {
@@ -48,7 +48,7 @@ const NESTS: [Nest; 6] = [
     ("indefinite-maps", &[0xbf, 0x61, b'k'], &[0], &[0xff]),
 ];
 
-/// Returns the level of an item in an ignored field. The root is level 1.
+/// Returns the level of an item in an attribute or an ignored field at `place`. The root is level 1.
 fn level(place: &str) -> usize {
     match place {
         "root" => 2,

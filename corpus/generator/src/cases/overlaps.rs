@@ -57,8 +57,8 @@ fn overlap_orders(t: &mut Table) {
         let file = vectors(&order.map(|index| bad[index]), 256).mark("c:data/offset");
         t.reject("blob-overlap", format!("v12-three-{names}"), file, &neighbor);
     }
-    // Two empty blobs are listed between `a` and `c`, and lie between them in the file. In the invalid files, `a`
-    // overlaps `c`, although the two are not neighbors.
+    // Two empty blobs are listed between `a` and `c`, and their offsets are between those of `a` and `c`. In the invalid files,
+    // `a` overlaps `c`, although the two are not neighbors.
     let between = |length| [("a", 64, length), ("e", 128, 0), ("f", 192, 0), ("c", 192, 64)];
     t.accept("v12-empty-blobs-between", vectors(&between(128), 256));
     let file = vectors(&between(192), 256).mark("c:data/offset");

@@ -47,7 +47,7 @@ const FIELDS_V0: [Field; 10] = [
     ("#0/checksum", Kind::Text, "digest-type"),
 ];
 
-/// Fields whose default in the tables is null.
+/// The rules about the types of the fields whose default in the tables is null.
 const NULLABLE: [&str; 3] = ["type-type", "uncompressed-length-type", "digest-type"];
 
 pub(crate) fn cases(t: &mut Table) {

@@ -107,7 +107,7 @@ pub(crate) fn cases(t: &mut Table) {
     });
 }
 
-/// Adds cases about files with an error, in which another shard is missing or has an unknown version.
+/// Adds cases about files with an error, in which a shard is missing or has an unknown version, too.
 fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     let newer = FileV2::shard().blob(4096, &words(&[0, 2, 3])).version(3).bytes();
     let mut reject = |rule, case: &str, root: FileV2, files: &[(&str, &[u8])]| {
@@ -167,7 +167,8 @@ fn marked_root(shard: &[u8]) -> FileV2 {
     marked_listing(shard.len(), &xxh3(shard))
 }
 
-/// Returns the file of [`root`] with the size `size` and the digest `digest` of the shard in its table.
+/// Returns the file of [`root`] with the size `size` and the digest `digest` of the shard in its table, and expects the error at
+/// the name of the shard.
 fn marked_listing(size: usize, digest: &str) -> FileV2 {
     listing(marked(text("s")), size, digest)
 }

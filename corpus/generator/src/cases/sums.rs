@@ -42,7 +42,7 @@ fn crc(bytes: &[u8]) -> String {
     format!("crc32c:{:08x}", crc32c(bytes))
 }
 
-/// Returns `digest` with another digit at the position `at`, which counts from the end if it is negative.
+/// Returns `digest` with another digit at the position `at`, which counts characters from the beginning of the text.
 fn other(digest: &str, at: usize) -> String {
     let mut digits: Vec<char> = digest.chars().collect();
     digits[at] = if digits[at] == '0' { '1' } else { '0' };
@@ -155,7 +155,8 @@ fn empty(t: &mut Table, host: &str) {
     }
 }
 
-/// Adds cases about files with a wrong digest in each component of each object.
+/// Adds cases about files with a wrong digest: of the first or the second object, of a component that the format does not use, of
+/// an object of an unknown format or type, and of each component of a CSR matrix.
 fn in_every_component(t: &mut Table) {
     let two = |first: &str, second: &str| {
         let item = dense_object(&[4], component("f32", 128, 16));
@@ -213,7 +214,8 @@ fn in_every_component(t: &mut Table) {
     }
 }
 
-/// Adds cases about digests of big-endian data in 0.1: a digest covers the bytes as they are stored.
+/// Adds cases about digests in 0.1: of big-endian data, where a digest covers the bytes as they are stored, and of the second
+/// entry of a file.
 fn swapped(t: &mut Table) {
     let big: Vec<u8> = DATA.chunks(4).flat_map(|word| word.iter().rev().copied()).collect();
     let of = |sum: &str| {
@@ -237,8 +239,8 @@ fn swapped(t: &mut Table) {
     t.reject(RULE, "v01-second-entry", file, "v01-sum-of-second");
 }
 
-/// Adds files of 0.1 with an unknown dtype, encoding or layout. zten cannot decode such an entry, but must still verify
-/// the checksum of its stored bytes, and must still report a damaged zstd frame.
+/// Adds files of 0.1 with an unknown dtype, encoding or layout. zten cannot interpret such an entry, but must still verify the
+/// checksum of its stored bytes, and must still report a damaged zstd frame.
 fn uninterpreted(t: &mut Table) {
     for (field, value, why) in [
         ("dtype", "float8", "unsupported-dtype"),

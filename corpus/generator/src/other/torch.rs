@@ -67,7 +67,7 @@ pub fn pickle(value: &[u8]) -> Vec<u8> {
     [b"\x80\x02", value, b"."].concat()
 }
 
-/// Returns the members of a checkpoint: a pickle, and the bytes of the storages `0`, `1`, and so on.
+/// Returns the members of a checkpoint: a pickle, the byte order, the bytes of the storages `0`, `1`, and so on, and the version.
 pub fn members(pickle: &[u8], storages: &[&[u8]]) -> Vec<Member> {
     let mut members = vec![
         Member::stored("archive/data.pkl", pickle),

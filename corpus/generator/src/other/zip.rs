@@ -109,7 +109,8 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Returns an archive of `members` with a correct directory and end record.
+    /// Returns an archive of `members`. The directory repeats what the headers of the members claim, true or not, and its offsets
+    /// and the end record are correct.
     pub fn new(members: &[Member]) -> Self {
         let (mut all, mut directory) = (Vec::new(), Vec::new());
         for member in members {

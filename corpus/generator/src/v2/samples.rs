@@ -34,7 +34,8 @@ pub fn dense(shape: &[u64], data: Item, bytes: &[u8]) -> FileV2 {
     file(vec![("w", object(shape, "dense", vec![("data", data)]))]).blob(4096, bytes)
 }
 
-/// Returns the file that most cases start from: a dense object `w` of `f32` and shape `[2, 2]`, with every field.
+/// Returns the file that most cases start from: a dense object `w` of `f32` and shape `[2, 2]`, with a digest, and with
+/// attributes of the file and of the object.
 pub fn full() -> FileV2 {
     let bytes = &crate::base::DATA;
     let digest = format!("xxh3:{:016x}", XxHash3_64::oneshot(bytes));
@@ -72,7 +73,7 @@ pub fn coo() -> FileV2 {
         .start(12288)
 }
 
-/// Returns a root file whose object `w` is in the shard `s`.
+/// Returns a root file whose object `w` is in the shard `s`. The shard does not exist: its size and digest are made up.
 pub fn sharded() -> FileV2 {
     let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     dense(&[4], part("f32", 4096, 16), &[])

@@ -83,9 +83,10 @@ const SLACK: u64 = 4096;
 /// The limits that apply when content is read, and not when a file is opened.
 const OF_CONTENT: [&str; 3] = ["window", "decoded", "decoded-total"];
 
-/// Appends to the file `bytes`, if it is a file: once with its own limits, and once with one limit at its smallest
-/// sufficient value. A finished file must open with the same options, and be valid if the old file was; a rejected addition
-/// must exceed a limit. `addition` and `limit` (each modulo 7) choose what is appended and which limit.
+/// Appends to the file `bytes`, if it is a file: once with its own limits, and then with one limit at its smallest sufficient
+/// value and at values near it. A finished file must open with the same options, and be valid if the old file was; a rejected
+/// addition must exceed a limit. A file of 0.1 or a data shard must reject any addition. `addition` and `limit` (each modulo 7)
+/// choose what is appended and which limit.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -132,7 +133,7 @@ impl Case<'_> {
         is_closed
     }
 
-    /// Appends the chosen object to the file, which is opened with `options`, and returns the new file.
+    /// Makes the chosen addition to the file, which is opened with `options`, and returns the new file.
     fn write(&self, options: &OpenOptions, settings: &WriteOptions) -> Result<Vec<u8>, Error> {
         let archive = options.from_bytes(self.old)?;
         let start = usize::try_from(archive.manifest().appends_at()).expect("a file in memory");
@@ -235,7 +236,7 @@ fn is_limit(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Limit(_))
 }
 
-/// Validates the header and all content of a file. Unsupported features are no error.
+/// Validates the header and all content of a file. An object that needs an unsupported feature is no error.
 fn valid(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());
@@ -276,8 +277,8 @@ fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
     }
 }
 
-/// Returns the fields of an object and of its components, as the manifest has them: pairs of a key and the encoded
-/// value.
+/// Returns the name of an object, the roles and byte ranges of its components, and the fields of the object and its components as
+/// the manifest has them: pairs of a key and the encoded value.
 fn said(object: &Tensor<'_>) -> Vec<(String, Vec<u8>)> {
     let fields = |fields: Option<zten::attributes::Attributes<'_>>| {
         let fields = fields.into_iter().flatten();

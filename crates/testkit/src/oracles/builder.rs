@@ -174,7 +174,7 @@ pub struct Filled {
     pub opened: usize,
     /// The number of objects that were validated with their content.
     pub valid: usize,
-    /// The number of headers that the builder rejected when an object was pushed.
+    /// The number of headers that the builder rejected before the end: when it was created, or in a call.
     pub rejected: usize,
     /// The number of headers that the builder rejected at the end, because of all objects together.
     pub ended: usize,
@@ -182,10 +182,11 @@ pub struct Filled {
     pub copied: usize,
 }
 
-/// Makes the calls of a builder, valid or not, and continues after errors. If the result opens as an archive, it must
-/// have exactly the objects that were pushed, and reading it from memory and from a source must stay within the file.
-/// After an error, no archive may open. The heap must stay within a bound that is proportional to the number of
-/// pushed bytes.
+/// Makes the calls of a builder, valid or not, and continues after errors. The same calls must give the same result a second
+/// time. If the result opens as an archive, it must have exactly the objects that were pushed, and reading it from memory and
+/// from a source must give the same and stay within the file. If 1.2 can express the archive, a copy must have the same names and
+/// shapes. After an error, no archive may open. The heap must stay within a bound that is proportional to the number of pushed
+/// bytes.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -244,8 +245,8 @@ impl Calls {
             .collect()
     }
 
-    /// Makes all calls of the builder. Returns the first error, and the result of finishing, which must be the same
-    /// error if there was one.
+    /// Makes all calls of the builder. Returns the first error, and the result of finishing, which must be the same error if
+    /// there was one. If the builder cannot be created, makes no call, and returns this error twice.
     fn parse(
         &self,
         components: &[Vec<RawComponent<'_>>],
@@ -285,8 +286,8 @@ impl Calls {
         (failed, builder.finish())
     }
 
-    /// Checks that the `error` with which a header was rejected is true of these calls. `failed` is the error of the
-    /// first call that failed.
+    /// Checks the `error` with which a header was rejected. `failed` is the error of the first call that failed: if there is one,
+    /// `error` must be the same, and otherwise the calls must give a reason for `error`.
     fn rejected(&self, failed: Option<&Error>, error: &Error) {
         assert_ne!(error.kind(), ErrorKind::OutOfMemory);
         assert!(failed.is_none_or(|failed| failed == error), "{error} after {failed:?}");
@@ -386,8 +387,8 @@ impl Calls {
     }
 }
 
-/// Checks that the attributes `read` are the entries of the CBOR map `pushed`, in their order, and that each key is
-/// stored in one piece.
+/// Checks that the attributes `read` are the entries of the CBOR map `pushed`, in their order, and that each key is stored in one
+/// piece. If no map was pushed, there must be no attributes.
 fn same_attributes(read: Attributes<'_>, pushed: Option<&Vec<u8>>) {
     let Some(pushed) = pushed else {
         assert_eq!(read.count(), 0, "attributes that were not pushed");
@@ -513,8 +514,8 @@ fn compare_sparse(one: &Tensor<'_>, other: &Tensor<'_>) {
     compare(other.coo().map(drop), one.coo().map(drop));
 }
 
-/// Copies an archive to a 1.2 file, if 1.2 can express the archive, and checks that names and shapes are the same.
-/// Returns whether the archive was copied.
+/// Copies an archive to a 1.2 file, if 1.2 can express the archive, and checks that names, shapes and layouts are the same, and
+/// that nothing can be appended to the archive itself. Returns whether the archive was copied.
 fn copy(archive: &super::InMemory<'_>) -> bool {
     let settings = WriteOptions::default();
     assert!(Writer::append(Vec::new(), archive.manifest(), &settings).is_err());

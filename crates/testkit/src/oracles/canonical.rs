@@ -11,7 +11,7 @@ use super::options;
 /// The relation of a file to its canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CanonicalRelation {
-    /// The file is not accepted.
+    /// The file is no zTensor file, or is not accepted.
     Invalid,
     /// The file is accepted, and has no canonical form.
     None,
@@ -21,8 +21,9 @@ pub enum CanonicalRelation {
     Own,
 }
 
-/// Writes the content of a file in canonical form. The result must be accepted as canonical, have the same content, and be
-/// its own canonical form; and a file that is accepted as canonical must be its own canonical form.
+/// Writes the content of a file in canonical form. The result must be accepted as canonical, have the same content, and be its
+/// own canonical form; and a file that is accepted as canonical must be its own canonical form. A file that is not accepted by
+/// default must not be accepted as canonical.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -65,7 +66,7 @@ pub fn canonical(bytes: &[u8]) -> CanonicalRelation {
 /// 0.1 that is nested too deep for an attribute, and an unknown type on a dtype of 1.1 that becomes a `type` in 1.2.
 const HAS_NO_FORM: [&str; 3] = ["duplicate-key", "limit-depth", "type-storage"];
 
-/// Validates the header and the content of a file.
+/// Validates the header and the content of a file, and its padding if `options` require the canonical form.
 fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());
@@ -76,7 +77,8 @@ fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes an accepted file in canonical form: in generation 2 if the file has that generation, and otherwise in 1.2.
+/// Writes an accepted file in canonical form: in generation 2 if the file has that generation, and otherwise in 1.2. Returns an
+/// error only if this form cannot express the content; panics if the file cannot be read again.
 fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let archive = options().from_bytes(file).expect("a file that was accepted");
     let copier = Copier::new(archive.manifest());

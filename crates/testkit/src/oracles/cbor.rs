@@ -79,8 +79,8 @@ fn repeats(part: &Meaning) -> bool {
     keys.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// Returns the meaning that `ciborium` should find in an item in which zten finds `part`: bignums become integers, or
-/// lose their leading zeros.
+/// Returns the meaning that `ciborium` should find in an item in which zten finds `part`: `undefined` becomes `null`, and bignums
+/// become integers, or lose their leading zeros.
 fn as_ciborium(part: Meaning) -> Meaning {
     match part {
         Meaning::Undefined => Meaning::Null,
@@ -105,7 +105,7 @@ fn bignum(tag: u64, bytes: &[u8]) -> Meaning {
     }
 }
 
-/// Returns whether the item is a negative bignum that is too large for `ciborium`.
+/// Returns whether the item, a result of [`as_ciborium`], is a negative bignum that is too large for `ciborium`.
 fn is_vast(part: &Meaning) -> bool {
     matches!(part, Meaning::Tag(3, inner) if matches!(**inner, Meaning::Bytes(_)))
 }
@@ -128,7 +128,8 @@ fn of_ciborium(value: Other) -> Meaning {
     }
 }
 
-/// Returns the meaning that `serde_cbor_2` should find in an item in which zten finds `part`: tags are dropped.
+/// Returns the meaning that `serde_cbor_2` should find in an item in which zten finds `part`: `undefined` becomes `null`, and
+/// tags are dropped.
 fn as_serde(part: Meaning) -> Meaning {
     match part {
         Meaning::Undefined => Meaning::Null,

@@ -35,8 +35,8 @@ impl Work {
     }
 }
 
-/// Reads `component` in all ways, and checks that they agree. `other` is the same component of an archive whose
-/// source does not lend its bytes.
+/// Reads `component` in all ways, and checks that they agree. `other` is the same component of an archive whose source does not
+/// lend its bytes. When no work is left, only the views are checked.
 pub(crate) fn read(
     [component, other]: [&Component<'_>; 2],
     archive: &InMemory<'_>,
@@ -178,8 +178,8 @@ fn every_way(tensor: &Tensor<'_>, decoded: &View<'_>) {
     every_element!(all);
 }
 
-/// Reads the elements as `T`, if they have this type, and checks that reading them all at once and one by one gives
-/// the same.
+/// Reads the elements as `T`, if they have this type, and checks that reading them all at once and one by one gives the same. If
+/// they have another type, or the last one is cut, all reading must fail.
 fn one_way<T: Element + Debug>(tensor: &Tensor<'_>, decoded: &View<'_>) {
     let expected: Vec<T> = match decoded.elements() {
         Ok(elements) => elements.collect(),
@@ -266,8 +266,8 @@ fn every_type(view: &View<'_>, any_bools: bool) {
     every_element!(all);
 }
 
-/// Checks that the elements of a view can be read as `T` exactly if they have this type and are valid, and that all
-/// ways of reading give the same elements. `any_bools` says that bools may be any byte.
+/// Checks that the elements of a view can be read as `T` exactly if they have this type and are valid, and that the first
+/// elements of the slice, if there is one, are those of the iterator. `any_bools` says that bools may be any byte.
 fn elements<T: Element + Debug>(view: &View<'_>, any_bools: bool) {
     let meant = T::LOGICAL.is_none() || T::LOGICAL == view.logical_type();
     let typed = T::DTYPE == view.storage_type() && meant;

@@ -41,7 +41,8 @@ impl GeneratedTensor {
     }
 }
 
-/// Generates the tensors of a group with a few rows and columns. `choice` selects the convention.
+/// Generates the tensors of a group of few columns and at most 40 rows. `choice` selects the convention. In one of three cases, a
+/// tensor is missing or has another first dimension, so that the group may be invalid.
 fn parts(u: &mut Unstructured<'_>, choice: u8) -> Result<Vec<GeneratedTensor>> {
     let (r, g) = (u.int_in_range(0..=40)?, u.int_in_range(0..=3)?);
     let bits = *u.choose(&[1, 2, 3, 4, 5, 6, 7, 8])?;
@@ -163,9 +164,10 @@ impl ReadAt for Positions<'_> {
     }
 }
 
-/// Generates a safetensors file with a group of tensors, and dequantizes the values of the group. There must be as
-/// many values as the shape says; they must be the same from memory and from a source, and as a whole and in parts;
-/// and memory must be within a few times the length of the file. Returns whether a group was found.
+/// Generates a safetensors file with a group of tensors, and dequantizes the values of the group. There must be as many values as
+/// the shape says; they must be the same from memory and from a source, and as a whole and in parts; memory must be within a few
+/// times the length of the file; and a copy with composite objects must have the original tensors. Returns whether a group was
+/// found.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

@@ -184,8 +184,8 @@ impl Broken {
     }
 }
 
-/// Returns the byte range of `count` successive tokens, the first of which is number `at` modulo the number of
-/// tokens.
+/// Returns the byte range of `count` successive tokens, the first of which is number `at` modulo the number of tokens, or of
+/// fewer tokens at the end.
 fn run(tokens: &[Range<usize>], at: u16, count: u8) -> Range<usize> {
     let at = usize::from(at) % tokens.len().max(1);
     let mut own = tokens.iter().skip(at).take(count.into());

@@ -4,9 +4,9 @@ use zten_report::digests::{Difference, DigestLine, Digests, HEADER};
 
 use super::heap::peak;
 
-/// Parses a list of digests, and checks that the heap stays within 8 times its length and 1 KiB. An accepted list must be
-/// the same after it is written and parsed again, must not differ from itself, and each entry that is removed or changed
-/// must be found. Returns whether the list is accepted.
+/// Parses a list of digests, and checks that the heap stays within 8 times its length and 1 KiB. An accepted list must be sorted,
+/// must be the same after it is written and parsed again, and must not differ from itself. If the first, the middle or the last
+/// entry is removed, added or changed, exactly this difference must be found. Returns whether the list is accepted.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

@@ -6,10 +6,10 @@ use zten::{Component, Error, ErrorKind, Manifest, Tensor};
 
 use super::DECODED_TOTAL;
 
-/// Returns everything that a manifest declares, as text.
+/// Returns what a zTensor manifest declares, as text. The attributes and the fields of the file are only counted.
 ///
 /// # Panics
-/// Never: writing to a string does not fail.
+/// Panics if the manifest is not that of a zTensor file.
 pub fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let mut text = String::new();
     write(manifest, &mut text).expect("writing to a string cannot fail");

@@ -29,9 +29,10 @@ struct Files {
     siblings: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// Opens a file of `format` and reads all of it. The heap must stay within a bound that follows the length of the
-/// file, all ways of opening it must have the same result, and the data of tensors must lie within the file. The
-/// number of steps to parse a pickle must be bounded by its length. Returns whether the file is valid.
+/// Opens a file of `format` and reads all of it. The heap must stay within a bound that follows the length of the file, all ways
+/// of opening it must have the same result, and the data of tensors must lie within the file. The number of steps to parse a
+/// pickle must be bounded by its length. Returns whether the file is valid: a file without siblings is opened by the name `x` and
+/// by a name of its format, and must be valid by one of them.
 ///
 /// The last byte of `input` says what the bytes before it are. If it is even, they are the file; for an index, they
 /// are the index up to the first zero byte, and then its sibling `a.safetensors`. If it is odd, files are generated
@@ -305,8 +306,8 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
     assert!(metadata.is_empty(), "{metadata:?}");
 }
 
-/// Checks that `error` has a rule and a position within the file of `length` bytes, and that its message shows no
-/// hidden character.
+/// Checks that `error` has a rule, and no offset beyond the `length` bytes of the file, and that its message shows no control
+/// character.
 fn rejected(error: &Error, length: u64) {
     assert!(error.is_rejection(), "{error}");
     let finding = Finding::from_error(error);

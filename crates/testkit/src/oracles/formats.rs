@@ -13,8 +13,8 @@ use zten::{
 use super::components::{Work, same};
 use super::{FEW, slices};
 
-/// Reads `object` as each layout; all but its own must be errors. `other` is the same object of an archive whose
-/// source does not lend its bytes.
+/// Reads `object` as each layout; all but its own must be errors. `other` is the same object of an archive whose source does not
+/// lend its bytes. When no work is left, only reading as a dense array is checked.
 pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Work) {
     let dense = object.dense();
     assert_eq!(dense.is_ok(), object.layout() == Layout::Dense);
@@ -28,8 +28,8 @@ pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Wo
     }
 }
 
-/// Reads an object by the profiles of generation 2, and values of a sparse tensor as 4-bit values, and checks that
-/// what is read is complete and not larger than the file.
+/// Reads an object by the profiles of generation 2, and the values of a COO tensor as 4-bit values. Checks that the attributes of
+/// the profiles are in range, and that an MX array has at most two elements for each byte of the file.
 fn profiles(object: &Tensor<'_>, file: &[u8]) {
     if let Ok(group) = object.quant_group() {
         assert!([2, 4, 8].contains(&group.bits));
@@ -70,8 +70,8 @@ fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> 
     read.ok()
 }
 
-/// Checks that `object`, a sparse object that is borrowed from memory, is equal to `other`, the same object of an
-/// archive whose source does not lend its bytes.
+/// Checks that the indices of `object`, a sparse object that is borrowed from memory, are equal to those of `other`, the same
+/// object of an archive whose source does not lend its bytes, and that the entries of both can be iterated.
 fn sparse(object: &Tensor<'_>, other: &Tensor<'_>) {
     let bound = of_layout(object, Layout::SparseCsr, object.csr());
     let decoded = of_layout(object, Layout::SparseCsr, other.csr());
@@ -110,7 +110,7 @@ macro_rules! typed {
     };
 }
 
-/// Iterates over the entries of a CSR matrix, whatever the type of its values.
+/// Checks the sizes and the first indices of a CSR matrix, and then its entries, whatever the type of its values.
 fn rows(csr: &Csr<'_>) {
     let (rows, nnz) = (csr.rows(), csr.nnz());
     assert_eq!(csr.indptr().len() as u64, rows + 1);
@@ -126,8 +126,8 @@ fn rows(csr: &Csr<'_>) {
     typed!(matrix, csr);
 }
 
-/// Iterates over a CSR matrix with values of the type `T` by entries and by rows, converts it to a dense matrix, and
-/// checks that the results agree.
+/// Iterates over a CSR matrix with values of the type `T` by entries and by rows, and checks that the first entries agree. If the
+/// matrix is small, converts it to a dense matrix, which must have the last entry.
 fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     let (entries, by_row) = (csr.entries::<T>(), csr.by_row::<T>());
     assert_eq!(entries.is_ok(), by_row.is_ok());
@@ -150,7 +150,7 @@ fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     assert!(csr.to_dense(&mut vec![T::ZERO; length + 1]).is_err());
 }
 
-/// Iterates over the entries of a COO tensor, whatever the type of its values.
+/// Checks the sizes and the first indices of a COO tensor, and then its entries, whatever the type of its values.
 fn coordinates(coo: &Coo<'_>) {
     let (rank, nnz) = (coo.shape().len(), coo.nnz());
     assert_eq!(coo.coords().len(), rank * nnz);
@@ -167,8 +167,8 @@ fn coordinates(coo: &Coo<'_>) {
     typed!(tensor, coo);
 }
 
-/// Iterates over the entries of a COO tensor with values of the type `T`, converts it to a dense tensor, and checks
-/// that the results agree.
+/// Iterates over the entries of a COO tensor with values of the type `T`, and checks the coordinates of the first ones. If the
+/// tensor is small, converts it to a dense tensor, which must have the last value.
 fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
     let Ok(entries) = coo.entries::<T>() else { return };
     assert_eq!(entries.len(), coo.nnz());

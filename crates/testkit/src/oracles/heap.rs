@@ -14,7 +14,8 @@ pub fn measure_heap_by(meter: Meter) {
     METER.get_or_init(|| meter);
 }
 
-/// Runs `run`, and returns the largest number of bytes on the heap at one time meanwhile, and the result of `run`.
+/// Runs `run`, and returns the largest number of bytes on the heap at one time meanwhile, and the result of `run`. Panics if
+/// [`measure_heap_by`] was not called before.
 pub(crate) fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
     let meter = METER.get().expect("`measure_heap_by` must be called first");
     let (mut run, mut result) = (Some(run), None);

@@ -33,8 +33,9 @@ pub enum Plan<'p> {
     /// One lie: the way in which the source lies, the number of the request that gets the lie, counted from 0, and
     /// whether the source lends bytes.
     Once(Lie, usize, bool),
-    /// A lie or a true answer for each request, decoded from one byte each; after the last byte the first follows
-    /// again. The lowest bit of the first byte says whether the source lends bytes.
+    /// A lie or a true answer for each request, decoded from one byte each; after the last byte the first follows again. The
+    /// lowest bit of the first byte says whether the source lends bytes. Without bytes, each request gets [`Lie::Other`], and
+    /// nothing is lent.
     Often(&'p [u8]),
 }
 

@@ -28,9 +28,10 @@ pub struct Lied {
     pub rejected: usize,
 }
 
-/// Reads a zTensor file from a source that lies by `plan`: each component, all objects, a copy, and the same content
-/// in a shard. Content that is reported as verified must have its digest, and content that is read without an error
-/// must have the declared length. If `bytes` are not a valid zTensor file, nothing is read.
+/// Reads a zTensor file from a source that lies by `plan`: each component, all objects, a copy, and the same content in a shard,
+/// as far as the oracle's limit of decoded bytes reaches. Content that is reported as verified must have its digest, and content
+/// that is read without an error must have the declared length. If `bytes` do not open as a zTensor file, even with all
+/// tolerances, nothing is read.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

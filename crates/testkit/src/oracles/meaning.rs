@@ -98,7 +98,7 @@ impl Meaning {
     }
 }
 
-/// Returns each key of `attributes` with the meaning of its value.
+/// Returns each key of `attributes` with the meaning of its value, sorted by the keys. The entries of maps are sorted, too.
 pub(crate) fn all(attributes: Attributes<'_>) -> Vec<(String, Meaning)> {
     let mut all: Vec<_> = attributes
         .map(|(key, item)| (key.to_owned(), Meaning::from_item(&item).sorted()))

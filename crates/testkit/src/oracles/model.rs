@@ -113,9 +113,9 @@ pub fn written(model: &Model) -> Vec<u8> {
     }
 }
 
-/// Writes a model to a file and damages copies of it. The reader must return everything that the writer accepted, and
-/// the file must be the same as if rejected objects had never been passed to the writer. The file must keep the
-/// promises of [`append`], and its damaged copies those of [`open`] and [`steps`].
+/// Writes a model to a file and damages copies of it. The reader must return everything that the writer accepted, also if the
+/// second half is appended to a file with the first half, and the file must be the same as if rejected objects had never been
+/// passed to the writer. The file must keep the promises of [`append`], and its damaged copies those of [`open`] and [`steps`].
 ///
 /// # Panics
 /// Panics if a promise does not hold.

@@ -176,7 +176,8 @@ fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &
     formats::read([object, other], archive.bytes(), work);
 }
 
-/// Checks that validating an object as a whole agrees with reading its components one by one.
+/// Checks that the components of an object that is valid as a whole can be read one by one, and have as many bytes as were
+/// validated.
 fn validated([object, other]: [&Tensor<'_>; 2], verifier: &mut Verifier) {
     let (mut seen, before) = (0_u64, verifier.decoded());
     let verdict = verifier.object(object, |_, chunk| seen += chunk.len() as u64);

@@ -16,10 +16,9 @@ use zten_report::sums::{Of, entries, identity, sum};
 use super::heap::peak;
 use super::{InMemory, options};
 
-/// Makes the patch that turns the file `old` into the file `new`, and applies it. The result must have the tensors
-/// and attributes of `new`, and the patch must not fit `new`, unless both files have the same tensors. Returns
-/// whether the patch was made and applied: both files must be valid, and the formats must be able to express the
-/// tensors of `new`.
+/// Makes the patch that turns the file `old` into the file `new`, and applies it. The result must have the tensors of `new` and
+/// the keys of its attributes, and the patch must not fit `new`, unless both files have the same tensors. Returns whether the
+/// patch was made and applied: both files must be valid, and the formats must be able to express the tensors of `new`.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
@@ -303,9 +302,10 @@ fn base() -> &'static [u8] {
 /// patch: a chunk of each stream, a frame, and the decoders.
 const APPLYING: u64 = 32 << 20;
 
-/// Applies an arbitrary patch to a base of three tensors. An error must have a rule, and the heap must not follow the
-/// sizes that the patch claims. If the first byte of `input` is a multiple of 4, the bytes after it are the patch
-/// file, and otherwise the content of its streams. Returns whether the patch was valid enough to be applied.
+/// Applies an arbitrary patch to a base of three tensors, without writing the result. An error must have a rule, and the heap
+/// must not follow the sizes that the patch claims. If the first byte of `input` is a multiple of 4, the bytes after it are the
+/// patch file, and otherwise the lengths and the content of its streams. Returns whether the patch was valid enough to be
+/// applied.
 ///
 /// # Panics
 /// Panics if a promise does not hold.

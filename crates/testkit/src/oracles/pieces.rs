@@ -19,7 +19,7 @@ impl<'d> Pieces<'d> {
         Self { file, splits, reads: AtomicUsize::new(0), valid: usize::MAX }
     }
 
-    /// Creates a source whose first `valid` reads succeed, and whose later reads fail.
+    /// Creates a source whose first `valid` reads succeed, and whose later reads fail, and which lends no bytes.
     pub(crate) fn failing(file: &'d [u8], splits: &'d [u8], valid: usize) -> Self {
         Self { valid, ..Self::new(file, splits) }
     }

@@ -57,8 +57,8 @@ pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
     }
 }
 
-/// Checks that the elements of the slices `parts` are those at the same ranges of the whole array, if they have the
-/// type `T`.
+/// Checks that the elements of the slices `parts` are those at the same ranges of the whole array, if they have the type `T`.
+/// Slices of packed elements must be rejected.
 fn elements<T: Element + Debug>(tensor: &Tensor<'_>, parts: &[Slice<'_>]) {
     let Ok(all) = tensor.to_vec::<T>() else { return };
     // Slices of packed elements, several of which share a byte, cannot be read as elements.
@@ -99,7 +99,8 @@ fn rejected(outcome: Result<(), Error>, why: Misuse) -> bool {
     outcome.err().map(|error| error.kind()) == Some(ErrorKind::Misuse(why))
 }
 
-/// Reads one slice, and checks that its bytes are those at its byte ranges in the file.
+/// Checks the byte ranges of one slice. If the slice is small, also reads it, and checks that its bytes are those at these ranges
+/// in the file, if they are stored raw and little-endian.
 fn part(slice: &Slice<'_>, component: &Component<'_>, file: &[u8]) {
     let length = component.packed_elements().or(component.decoded_length()).unwrap_or(u64::MAX);
     let (mut end, mut bytes) = (0, 0);

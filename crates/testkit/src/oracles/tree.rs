@@ -2,7 +2,8 @@
 
 use zten::attributes::{Attributes, Item, Value};
 
-/// Reads the entries of a map of attributes and all values in them, and checks that each entry is found by its key.
+/// Reads the entries of a map of attributes and all values in them, and checks that each entry is found by its key, and that no
+/// value is nested more than 64 levels deep.
 pub(crate) fn fields(fields: Attributes<'_>) {
     let mut before = Vec::new();
     for (key, item) in fields.clone() {

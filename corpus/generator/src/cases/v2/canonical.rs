@@ -87,7 +87,8 @@ fn attributes() -> FileV2 {
         .set("attributes", fields([("a", uint(1))]))
 }
 
-/// Returns a file with two objects of equal bytes and different types.
+/// Returns a file with two objects of equal bytes and different types, whose blobs are at the offsets `first` and `second`. The
+/// bytes are written only at the first place of a blob, 65,536.
 fn two(first: u64, second: u64) -> FileV2 {
     let own =
         |dtype, offset, count| object(&[count], "dense", vec![("data", digested(dtype, offset))]);
@@ -98,8 +99,8 @@ fn tied() -> FileV2 {
     two(FIRST, FIRST).start(131_072)
 }
 
-/// Returns a file with the objects `b` and `aa`, in the order of the manifest, whose blobs are at these offsets, and with the empty
-/// object `ab`, whose offset is that of the next blob.
+/// Returns a file with the objects `b`, `aa` and `ab`, in the order of the manifest, whose blobs are at these offsets. `ab` is
+/// empty: in the canonical file, its offset is that of the next blob.
 fn order((b, aa): (u64, u64), ab: u64) -> FileV2 {
     let own = |offset, bytes: &[u8]| {
         let count = bytes.len() as u64;

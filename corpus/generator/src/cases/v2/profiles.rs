@@ -175,7 +175,8 @@ fn types_of_codes(t: &mut Table) {
     reject("bool-value", "quant-typed", bools);
 }
 
-/// Adds cases about the sizes that the forms of scales and zero points require.
+/// Adds cases about the parts that the words of the packing, the forms of scales and zero points, and the group size require, and
+/// about fields that a form does not use.
 fn scales_and_zeros(t: &mut Table) {
     let at = |field: &str| format!("w:/attributes/{field}");
     let words = |word, codes| {

@@ -54,8 +54,8 @@ fn scores(count: usize) -> Value {
     array(F32, &vec![0.5_f32.to_le_bytes().to_vec(); count])
 }
 
-/// Returns the metadata of a small model in the order that most writers use. `changes` replaces the values of some keys, and adds
-/// further keys.
+/// Returns a GGUF file without tensors that has the metadata of a small model, in the order that most writers use. `changes`
+/// replaces the values of some keys, and adds further keys at the end.
 fn model(changes: &[(&str, Value)]) -> Vec<u8> {
     let mut pairs = vec![
         ("general.architecture", string("llama")),
@@ -90,7 +90,8 @@ fn metadata(pairs: &[(&str, Value)]) -> Vec<u8> {
     file(&pairs, &[], &[])
 }
 
-/// Adds cases about the metadata of models. Each invalid file is `model.gguf` with another value of one key.
+/// Adds cases about the metadata of models. Most invalid files are `model.gguf` with another value of one key, or with one more
+/// key.
 pub(super) fn all(cases: &mut Cases) {
     const TOKENS: &str = "tokenizer.ggml.tokens";
     const TYPES: &str = "tokenizer.ggml.token_type";

@@ -1,4 +1,5 @@
-//! Files of formats that zten recognizes and does not read. Each file has only as many bytes as identify its format.
+//! Files that are named and not read: files of formats that zten recognizes, files of unknown formats, and pickles that break a
+//! rule. Most of them have only as many bytes as it takes to identify the format.
 
 use super::Cases;
 use super::torch_stream::MAGIC;

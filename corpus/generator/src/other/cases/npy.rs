@@ -34,7 +34,8 @@ pub(super) fn all(cases: &mut Cases) {
         ("long", of(&literal.replace("(2,)", "(2L,)"))),
         ("long-version-2", versioned(2, &literal.replace("(2,)", "(2L,)"), &[1, 0, 2, 0])),
         ("none-of-many", file("|u1", false, "(9223372036854775807, 0)", &[])),
-        // Arrays whose elements zten does not interpret, so that only their bytes can be read.
+        // Arrays whose elements zten does not interpret, so that only their bytes can be read. Of records, the fields that hold
+        // numbers can be read, too.
         ("text", file("<U2", false, "(2,)", b"a\0\0\0b\0\0\0\xe9\0\0\0\0\0\0\0")),
         ("text-big-endian", file(">U1", false, "(2,)", b"\0\0\0a\0\0\0b")),
         ("bytes", file("|S3", true, "(2, 2)", b"abcd\0\0efgh\xff\0")),

@@ -5,8 +5,8 @@ use super::npy::{EVIL, OBJECTS};
 use crate::other::npy::{file, versioned};
 use crate::other::zip::{Archive, Member, end};
 
-/// Returns `archive` with a ZIP64 end record and its locator. In the usual end record after them, the two numbers of
-/// members are `small`, which refers readers to the ZIP64 record if it is 0xffff.
+/// Returns `archive` with a ZIP64 end record, which claims `members` members, and its locator. In the usual end record after
+/// them, the two numbers of members are `small`, which refers readers to the ZIP64 record if it is 0xffff.
 fn large(archive: &Archive, members: u64, small: [u8; 2]) -> Vec<u8> {
     let (length, start) = (archive.directory.len() as u64, archive.members.len() as u64);
     let at = start + length;
@@ -65,7 +65,7 @@ pub(super) fn all(cases: &mut Cases) {
             Archive::new(&[one.clone(), folder, named("x/a.npy")]).bytes()
         }),
         ("no-suffix", Archive::new(&[one.clone(), named("b")]).bytes()),
-        // Arrays of NumPy that zten does not interpret, next to numbers.
+        // Arrays of text and of records, next to numbers.
         ("text-beside-numbers", {
             let text = file("<U1", false, "(1,)", b"a\0\0\0");
             Archive::new(&[Member::stored("t.npy", &text), one.clone()]).bytes()

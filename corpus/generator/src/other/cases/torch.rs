@@ -299,7 +299,7 @@ fn instructions() -> Broken {
     ]
 }
 
-/// Returns files whose pickles name globals that may run code.
+/// Returns files whose pickles name globals that are not allowed: most of them may run code, and some do not exist.
 fn globals() -> Broken {
     let stacked = [text("os"), text("system"), b"\x93".to_vec()].concat();
     vec![

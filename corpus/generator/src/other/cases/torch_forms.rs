@@ -109,7 +109,7 @@ fn items(list: Vec<u8>, items: &[Vec<u8>], end: u8) -> Vec<u8> {
     [list, b"(".to_vec(), items.concat(), vec![end]].concat()
 }
 
-/// Returns values of every class, with the arguments that its own pickles have.
+/// Returns values of the classes that zten reads, with the arguments that their own pickles have.
 fn values() -> Vec<(&'static str, Vec<u8>)> {
     let shorts: Vec<u8> =
         [1_i16, -2, 300, -400, 5, 6].iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -271,7 +271,7 @@ fn records(flags: u8) -> Vec<u8> {
     [call("numpy", "dtype", &args), state, b"b".to_vec()].concat()
 }
 
-/// Returns values that zten cannot represent.
+/// Returns checkpoints with values that zten cannot represent. It leaves out such a value, and opens the file.
 fn left_out() -> Vec<(&'static str, Vec<u8>)> {
     let tensor_with = |hooks: Vec<u8>, more: &[Vec<u8>]| {
         let args = [
@@ -405,7 +405,8 @@ fn sparse() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Returns files with tensors that are not read, and files whose sparse tensors break a rule.
+/// Returns files with tensors that are not read, files whose sparse tensors break a rule, a dictionary that repeats a key, and a
+/// program of TorchScript.
 fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let quantized = {
         let scheme = tuple(&[global("torch", "per_tensor_affine"), float(0.5), int(0)]);
@@ -459,7 +460,7 @@ fn unread() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     ]
 }
 
-/// Returns the instructions of a pickle that make a dictionary with keys of every supported type.
+/// Returns the instructions of a pickle that make a dictionary with keys of eight types. Its values are tensors.
 fn keys() -> Vec<u8> {
     let keys: [Vec<u8>; 8] = [
         text("text"),

@@ -86,7 +86,8 @@ fn map(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     if u.ratio(1, 16)? { raw_attributes(u) } else { attributes(u) }
 }
 
-/// Generates a valid object, except that its name or its blobs may be those of another object.
+/// Generates an object, which is valid, except that its name or its blobs may be those of another object, and that its attributes
+/// or its bools may be invalid.
 fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<BuiltObject> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(7, 8)? {
@@ -336,7 +337,8 @@ fn of_component(u: &mut Unstructured<'_>, component: &mut Component, length: u64
     Ok(())
 }
 
-/// Generates an offset or a size for a file of `length` bytes: often an edge case, or a number next to one.
+/// Generates an offset or a size for a file of `length` bytes: an edge case, a number next to `length`, a number below it, or any
+/// number.
 fn any(u: &mut Unstructured<'_>, length: u64) -> Result<u64> {
     Ok(match u.int_in_range(0..=3)? {
         0 => *u.choose(&EDGES)?,
@@ -346,7 +348,7 @@ fn any(u: &mut Unstructured<'_>, length: u64) -> Result<u64> {
     })
 }
 
-/// Returns limits so small that most of the generated calls exceed them.
+/// Returns limits of which one is so small that generated calls may exceed it.
 fn small(u: &mut Unstructured<'_>) -> Result<zten::Limits> {
     let (name, value) = *u.choose(&[
         ("manifest", 0),

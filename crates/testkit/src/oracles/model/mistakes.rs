@@ -7,7 +7,7 @@ use super::generate::raw;
 use super::objects::{ROLES, element};
 use super::{Element, ModelComponent, ModelObject};
 
-/// Makes one or two mistakes in an object. The result may still be valid.
+/// Makes at most two mistakes in an object. The result may still be valid.
 pub(super) fn make(u: &mut Unstructured<'_>, object: &mut ModelObject) -> Result<()> {
     for _ in 0..u.int_in_range(1..=2)? {
         if u.ratio(1, 3)? {
