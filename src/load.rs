@@ -1,6 +1,6 @@
 //! Reading many components at once, on several threads. Needs the feature `std`.
 //!
-//! In a debug build the digests are not optimised, and loading a gigabyte takes a minute or more.
+//! In a debug build the digests are not optimized, and loading a gigabyte takes a minute or more.
 //! In the `Cargo.toml` of the program, this makes it as fast as in a release build:
 //!
 //! ```toml
@@ -50,6 +50,7 @@ pub struct Loader {
     threads: Option<usize>,
     /// The number of bytes that compressed components may still decode to.
     left: AtomicU64,
+    /// The limit from which `left` started, which the error message shows.
     total: u64,
 }
 

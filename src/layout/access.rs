@@ -74,8 +74,8 @@ impl<'a> Tensor<'a> {
     /// aligned and in this byte order, and otherwise decoded into owned memory within the limits that the file was opened
     /// with.
     ///
-    /// Elements that are decoded or copied have been verified by the digest of the component. Borrowed elements have
-    /// not been verified: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
+    /// Elements that are decoded or copied have been verified by the digest of the component, if it has one. Borrowed elements
+    /// have not been verified: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
     ///
     /// ```
     /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -266,13 +266,15 @@ impl<'a> Tensor<'a> {
         self.named(error)
     }
 
-    /// Returns the error of an object of 0.1 or 2 with an unknown layout, which cannot be read as a tensor.
+    /// Returns the error of an object of 0.1 or 2 with an unknown layout, which cannot be read as a tensor. Returns `None` for any
+    /// other object.
     pub(crate) fn unknown_layout(&self) -> Option<BareError> {
         let why = self.facts().unknown_format.filter(|_| self.layout() == Layout::Unknown)?;
         self.components().next().map(|first| first.error(why))
     }
 
-    /// Returns the error of the first component with a `type` that the profile of the object (2) does not define.
+    /// Returns the error of the first component with a `type` that the profile of the object (2) does not define; `None` if
+    /// there is no such component.
     pub(crate) fn type_beyond_profile(&self) -> Option<BareError> {
         let part = self.components().find(Component::is_beyond_profile)?;
         Some(part.error(Unsupported::LogicalType))
@@ -334,8 +336,8 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// [`Misuse::NoFile`] if the component comes from a manifest without its file; [`Misuse::NotInMemory`] if the file
-    /// is not in memory; [`Misuse::Compressed`] if the component is not raw; `unsupported-dtype`, `unsupported-encoding`
-    /// in 0.1.
+    /// is not in memory; [`Misuse::Compressed`] if the component is not raw; the errors of [`readable`](Self::readable); errors of
+    /// the shard that the component is in.
     pub fn view(&self) -> Result<View<'a>, Error> {
         self.view_in_memory()?.ok_or_else(|| self.misuse(Misuse::NotInMemory))
     }
@@ -374,8 +376,8 @@ impl<'a> Component<'a> {
     /// Creates a view of the component in `file`, all bytes of the file that the component is in.
     ///
     /// # Errors
-    /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if `file` is shorter than the file that was
-    /// opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if `file` ends before the component does;
+    /// `unsupported-shard` if the component is in a shard; the errors of [`readable`](Self::readable).
     // Inlined, as `get` and `dense` are: a struct whose address is passed stays in memory, and loading 16 bytes of it
     // where two stores of 8 have just been stalls the processor. Looking up would take nearly twice as long.
     #[inline]
@@ -405,7 +407,7 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if the length of `blob` is not that of the
-    /// extent; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    /// extent; the errors of [`readable`](Self::readable).
     pub fn bind<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
         let storage = self.readable()?;
         let extent = self.extent();
@@ -535,8 +537,8 @@ impl<'a> Component<'a> {
     }
 
     /// Returns a decoded, little-endian and verified copy of the content. Memory grows with the bytes that are read,
-    /// whatever the file claims. If the manifest gives the decoded size, at most that much memory is taken, rounded up
-    /// to 64 bytes.
+    /// whatever the file claims. If the manifest gives the decoded size, the copy takes at most that much memory, rounded up
+    /// to 64 bytes. The reader takes memory besides: see [`Reader`].
     ///
     /// # Errors
     /// The errors of [`reader`](Self::reader) and [`Reader::next_chunk`]; [`OutOfMemory`](crate::error::OutOfMemory).
@@ -586,8 +588,9 @@ impl<'a> Component<'a> {
 
     /// Reads the content as [`read`](Self::read) does into `buffer`, whose length must be that of the decoded content
     /// ([`decoded_length`](Self::decoded_length) if that is known). Bytes go from the source or the decoder straight
-    /// into `buffer` and are hashed there. Only decoding zstd allocates memory. The elements can be borrowed as native
-    /// elements if `buffer` is aligned for them.
+    /// into `buffer` and are hashed there. Memory is allocated only for decoding, for elements that are not stored in row-major
+    /// order, for fields of records, and for bytes outside of the component that its checksum covers. The elements can be borrowed
+    /// as native elements if `buffer` is aligned for them.
     ///
     /// After an error the content of `buffer` is unspecified.
     ///
@@ -659,6 +662,10 @@ impl<'a> Component<'a> {
     }
 
     /// Calls `take` with the bytes of the elements, chunk by chunk.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] if the elements are not of type `T`; [`Misuse::Size`] if a chunk ends within an element; the errors of the
+    /// reader and of `take`.
     fn each_chunk<T: Element>(
         &self,
         mut take: impl FnMut(ChunksExact<'_, u8>) -> Result<(), BareError>,
