@@ -29,8 +29,9 @@ use crate::verify::{decoded_total_error, required};
 /// within the limits on a whole file.
 ///
 /// A thread that finds no component left helps another thread to decode the zstd frames of its component. This takes place if the
-/// component has several frames, whose stored size is at least 16 KiB on average and at most 64 MiB each, and if each frame decodes to
-/// at most 64 times its stored size. Each thread then takes the memory of a zstd window and of the stored bytes of one frame.
+/// component has several frames, whose stored size is at least 16 KiB on average and at most 64 MiB each, and if each frame
+/// decodes to at most 64 times its stored size. Each thread then takes the memory of a zstd window and of the stored bytes of one
+/// frame.
 ///
 /// Content that has a digest in the manifest has been compared with it. Whether the indices of sparse objects are in range
 /// is not checked here, but by [`Verifier`](crate::verify::Verifier).

@@ -177,7 +177,8 @@ impl Verifier {
     /// bytes are stored in one blob.
     ///
     /// # Errors
-    /// `canonical-padding`, `canonical-sharing`; any error of the source or of reading blobs again that may be equal; out of memory.
+    /// `canonical-padding`, `canonical-sharing`; any error of the source, or of reading again blobs that may be equal; out of
+    /// memory.
     #[cfg(feature = "write")]
     pub fn padding<R: ReadAt>(
         &self,

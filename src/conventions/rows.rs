@@ -13,8 +13,8 @@ use crate::manifest::Component;
 use crate::num::u64_from_usize;
 use crate::rules::Limit;
 
-/// The largest number of values that are computed at a time, unless a row, or the rows whose codes share words, have more: few enough
-/// to stay in the first cache of a processor.
+/// The largest number of values that are computed at a time, unless a row, or the rows whose codes share words, have more: few
+/// enough to stay in the first cache of a processor.
 const PIECE: u64 = 1 << 12;
 
 /// For each value of a byte, the numbers for which the two codes in the byte stand.

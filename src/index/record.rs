@@ -428,8 +428,8 @@ impl Extent {
         Self { offset, length }
     }
 
-    /// Returns the offset of the first byte in the file: a multiple of 64 in 0.1 and 1.x, of 4096 in generation 2, and any offset in
-    /// other formats.
+    /// Returns the offset of the first byte in the file: a multiple of 64 in 0.1 and 1.x, of 4096 in generation 2, and any offset
+    /// in other formats.
     pub fn offset(&self) -> u64 {
         self.offset
     }

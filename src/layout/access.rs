@@ -589,8 +589,8 @@ impl<'a> Component<'a> {
     /// Reads the content as [`read`](Self::read) does into `buffer`, whose length must be that of the decoded content
     /// ([`decoded_length`](Self::decoded_length) if that is known). Bytes go from the source or the decoder straight
     /// into `buffer` and are hashed there. Memory is allocated only for decoding, for elements that are not stored in row-major
-    /// order, for fields of records, and for bytes outside of the component that its checksum covers. The elements can be borrowed
-    /// as native elements if `buffer` is aligned for them.
+    /// order, for fields of records, and for bytes outside of the component that its checksum covers. The elements can be
+    /// borrowed as native elements if `buffer` is aligned for them.
     ///
     /// After an error the content of `buffer` is unspecified.
     ///

@@ -326,9 +326,9 @@ impl<'a> Slice<'a> {
     /// size are verified. zstd of 1.x, deflated content and fields of records are decoded from their beginning to their end. If
     /// elements are not stored in row-major order, all of the blob is read into memory first.
     ///
-    /// The digest covers all of a component. The outcome of verifying the digest is returned only for content that has to be decoded
-    /// from the beginning to the end, such as zstd of 1.x. For raw components, components in frames and elements that are not stored
-    /// in row-major order, `None` is returned.
+    /// The digest covers all of a component. The outcome of verifying the digest is returned only for content that has to be
+    /// decoded from the beginning to the end, such as zstd of 1.x. For raw components, components in frames and elements that are
+    /// not stored in row-major order, `None` is returned.
     ///
     /// # Errors
     /// The errors of [`Component::reader`] and [`Reader::next_chunk`](crate::Reader::next_chunk); [`Misuse::Type`] if
@@ -581,7 +581,8 @@ impl SliceRanges<'_> {
     }
 
     /// Joins the next range with the ranges after it that lie at most `gap` bytes apart, as long as all of them
-    /// together span at most `most` bytes. Returns the joined range, and the number of ranges in it.
+    /// together span at most `most` bytes. If `gap` is 0, no ranges are joined. Returns the joined range, which is longer than
+    /// `most` only if it is a single range, and the number of ranges in it; `None` if no ranges are left.
     fn cover(&self, gap: u64, most: u64) -> Option<(Range<u64>, usize)> {
         let mut ahead = self.clone();
         let (mut cover, mut count) = (ahead.next()?, 1_usize);

@@ -57,7 +57,9 @@ impl<'a> Tensor<'a> {
         Location::new(Some(self.ordinal), None)
     }
 
-    /// Adds to `error` the name of this tensor, and the role of the component that the location of the error gives.
+    /// Adds to `error` the name of this tensor, the role of the component that the location of the error gives, and the generation
+    /// of the file and the range of its manifest. An index that is out of range also gets its dimension, and an error about
+    /// elements that zten does not read gets a sentence with the name of their type.
     #[cfg(feature = "std")]
     #[cold]
     pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
@@ -143,7 +145,7 @@ impl<'a> Tensor<'a> {
     }
 
     /// Returns the type of the tensor's elements: of the component `data`, of `values` in sparse layouts, and of
-    /// `packed_weight` in quantized groups.
+    /// `packed_weight` in quantized groups. Returns [`DType::Unknown`] if the tensor has no such component.
     pub fn dtype(&self) -> DType {
         let role = match self.layout() {
             Layout::SparseCsr | Layout::SparseCoo => "values",
@@ -203,7 +205,8 @@ impl<'a> Tensor<'a> {
         components.map(move |(ordinal, record)| object.component_of(len_u32(ordinal), record))
     }
 
-    /// Returns component number `ordinal` of the tensor, counted from 0 in the order of the manifest, in O(1).
+    /// Returns component number `ordinal` of the tensor, counted from 0 in the order of the manifest, in O(1). Returns `None` if
+    /// there is no such component.
     pub fn component_at(&self, ordinal: u32) -> Option<Component<'a>> {
         let record = self.records().get(usize_from_u32(ordinal))?;
         Some(self.component_of(ordinal, record))
