@@ -137,7 +137,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Creates a reader of the rows with the values `range`, and of the rows whose codes share words with them. Of components that
-    /// are not compressed, only what these rows need is read. Returns the reader, and the number of values before `range`.
+    /// are not compressed, only what these rows need is read; an index of columns is read whole. Returns the reader, and the
+    /// number of values that it returns before those of `range`.
     pub(super) fn part(plan: Plan<'a>, range: &Range<u64>) -> Result<(Self, u64), Error> {
         let columns = plan.columns.max(1);
         let unit = plan.unit();

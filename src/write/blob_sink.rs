@@ -80,8 +80,8 @@ impl<S: Sink> BlobSink<S> {
     }
 
     /// Begins a blob of `bytes` decoded bytes, which are compressed if `level` is given, and whose SHA-256 must be `known_sha256`
-    /// if that is given and components share blobs. An earlier blob with this SHA-256 is then used instead. Allocates the memory for
-    /// compression.
+    /// if that is given and components share blobs. An earlier blob with this SHA-256 is then used instead. Allocates the memory
+    /// for compression.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::error::OutOfMemory).
