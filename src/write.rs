@@ -1,9 +1,9 @@
 //! Writing files: right by construction. Needs the feature `write`.
 //!
-//! Content is validated by the code that validates files, before any of it is written, so every reader of this crate
-//! accepts the file. [`Writer`] writes one object
-//! after another, each component streamed in pieces of any size: memory follows the manifest
-//! and not the data. In 2 components may be in other files, the shards of the root
+//! Content is validated by the code that validates files, each piece before it is written, and a file with an invalid piece
+//! cannot be finished. So every reader of this crate accepts a finished file. (Blobs that a shard holds already are not read:
+//! see [`NewComponent::stored`].) [`Writer`] writes one object after another, each component streamed in pieces of any size:
+//! memory follows the manifest and not the data. In 2 components may be in other files, the shards of the root
 //! ([`Writer::object_in`], [`Writer::shard`]).
 
 mod blob_sink;

@@ -266,8 +266,8 @@ impl Converter {
 }
 
 impl<'a> Dequantizer<'a> {
-    /// Returns the next values: some rows of them, or those of a chunk. Returns `None` at the end, when all components have been read
-    /// and verified.
+    /// Returns the next values: some rows of them, or those of a chunk. Returns `None` at the end, when all components have been
+    /// read and verified.
     ///
     /// # Errors
     /// The errors of [`Reader::next_chunk`](crate::Reader::next_chunk); `limit-decoded` if a row does not fit in the limit;

@@ -102,7 +102,8 @@ impl<'a> Pieces<'a> {
         self.held.get(start..self.used).ok_or_else(|| BareError::internal().into())
     }
 
-    /// Returns the next `length` bytes without consuming them: the next call returns them again. Fails as [`take`](Self::take) does.
+    /// Returns the next `length` bytes without consuming them: the next call returns them again. Fails as [`take`](Self::take)
+    /// does.
     pub(super) fn peek(&mut self, length: usize) -> Result<&[u8], Error> {
         self.hold(length)?;
         let end = self.used.saturating_add(length);
