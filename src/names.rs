@@ -45,7 +45,7 @@ impl NameTable {
         Ok(Self(entries))
     }
 
-    /// Returns the position of the first text that is equal to an earlier text.
+    /// Returns the position of the first text that is equal to an earlier text, or `None` if all texts differ.
     pub(crate) fn duplicate<'t>(&self, read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let pairs = self.0.iter().zip(self.0.iter().skip(1));
         let alike = pairs.filter(|(a, b)| hash_in(**a) == hash_in(**b));

@@ -452,8 +452,8 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(numbers.next().zip(numbers.next()).map(|(rows, columns)| [rows, columns]))
     }
 
-    /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`]
-    /// bytes or cannot be read.
+    /// Reads the whole content of a small tensor, or copies it if it was given. Returns `None` without a source, or if the content
+    /// has more than [`MOST_STATE`] bytes or cannot be read.
     fn content(&self, tensor: &Tensor<'_>) -> Result<Option<Vec<u8>>, Error> {
         let mut bytes = Vec::new();
         if let Some((_, given)) = self.given.filter(|(ordinal, _)| *ordinal == tensor.ordinal()) {

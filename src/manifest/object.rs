@@ -579,8 +579,8 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// [`Misuse::NoFile`] if the component comes from a manifest without its file; `unsupported-shard`, `unsupported-version`,
-    /// `shard-digest` and [`Misuse::UnverifiedShard`] if the shard of the component was not found, is of an unsupported version, has
-    /// another digest, or has not been verified.
+    /// `shard-digest` and [`Misuse::UnverifiedShard`] if the shard of the component was not found, is of an unsupported version,
+    /// has another digest, or has not been verified.
     #[doc(hidden)]
     pub fn located(&self) -> Result<Located<'a>, Error> {
         let source =

@@ -36,8 +36,8 @@ impl<'a> Shard<'a> {
         self.digest
     }
 
-    /// Returns the offset of the shard's name in the file that lists the shard, or 0 in other formats than zTensor. Errors about the
-    /// shard as a whole have this offset.
+    /// Returns the offset of the shard's name in the file that lists the shard, or 0 in other formats than zTensor. Errors about
+    /// the shard as a whole have this offset.
     pub fn offset(&self) -> u64 {
         self.offset
     }
