@@ -52,8 +52,9 @@ pub use sink::IoSink;
 pub use sink::Sink;
 pub use writer::Writer;
 
-/// Compares two names of objects, or two roles of an object, in the order of the canonical form: shorter ones first, those
-/// of equal length by their bytes. RFC 8949 §4.2.1.
+/// Compares two names of objects, or two roles of an object, in the order in which the canonical form of 1.2 has them, and the
+/// manifest of any file of 2: shorter ones first, those of equal length by their bytes. RFC 8949 §4.2.1. (In the canonical form of
+/// 2, blobs are in the order of the bytes of these names.)
 pub fn canonical_order(a: &str, b: &str) -> Ordering {
     crate::names::by_length(a.as_bytes(), b.as_bytes())
 }

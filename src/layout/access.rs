@@ -169,9 +169,9 @@ impl<'a> Tensor<'a> {
     /// borrowed, and other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `csr-indptr-start`,
-    /// `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`, `csr-indptr-size` if the manifest does not give
-    /// the sizes (zstd in 1.1).
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`Component::read`]; `csr-indptr-start`, `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`,
+    /// `csr-indptr-size` if the manifest does not give the sizes (zstd in 1.1).
     pub fn csr(&self) -> Result<Csr<'a>, Error> {
         self.read_as(Layout::SparseCsr, Csr::of)
     }
@@ -180,8 +180,8 @@ impl<'a> Tensor<'a> {
     /// other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `index-range`; `coo-nnz`
-    /// if the manifest does not give the sizes (zstd in 1.1).
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`Component::read`]; `index-range`; `coo-nnz` if the manifest does not give the sizes (zstd in 1.1).
     pub fn coo(&self) -> Result<Coo<'a>, Error> {
         self.read_as(Layout::SparseCoo, Coo::of)
     }
@@ -190,9 +190,9 @@ impl<'a> Tensor<'a> {
     /// in memory are borrowed, and other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`quantization`](Self::quantization) and
-    /// [`Component::read`]; [`Misuse::Quantization`] at the object if its rank is not 2, and at a component whose type
-    /// or number of elements does not match the shape and the attributes.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`quantization`](Self::quantization) and [`Component::read`]; [`Misuse::Quantization`] at the object if its rank is
+    /// not 2, and at a component whose type or number of elements does not match the shape and the attributes.
     pub fn quantized(&self) -> Result<Quantized<'a>, Error> {
         self.read_as(Layout::QuantizedGroup, Quantized::of)
     }
@@ -201,9 +201,9 @@ impl<'a> Tensor<'a> {
     /// validate these attributes, and they may be missing.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; [`Misuse::Quantization`] at the object if an attribute is
-    /// missing or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is unknown, or a whole
-    /// number of codes does not fill a word.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense));
+    /// [`Misuse::Quantization`] at the object if an attribute is missing or of another type, `bits` is not from 1 to 32,
+    /// `group_size` is 0, `packing` is unknown, or `bits` is not the number of bits that `packing` gives to a code.
     pub fn quantization(&self) -> Result<Quantization, Error> {
         self.read_as(Layout::QuantizedGroup, Quantization::of)
     }
@@ -212,8 +212,8 @@ impl<'a> Tensor<'a> {
     /// borrowed, and other components are decoded. The elements are not converted.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `nibble-value`;
-    /// `unsupported-type` if the `type` of its elements is unknown.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`Component::read`]; `nibble-value`; `unsupported-type` if the `type` of its elements is unknown.
     pub fn mx(&self) -> Result<Mx<'a>, Error> {
         self.read_as(Layout::Mx, Mx::of)
     }
@@ -221,7 +221,8 @@ impl<'a> Tensor<'a> {
     /// Returns the sizes of the blocks of an object with one scale for each block, without reading its elements.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; `unsupported-type`.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense));
+    /// `unsupported-type`.
     pub fn mx_blocks(&self) -> Result<MxBlocks, Error> {
         self.read_as(Layout::Mx, MxBlocks::of)
     }
@@ -229,8 +230,8 @@ impl<'a> Tensor<'a> {
     /// Returns the object as groups of codes (2). [`to_f32`](Self::to_f32) computes its weights.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; `unsupported-type` if a component other than scales that
-    /// are exponents has a `type`.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense));
+    /// `unsupported-type` if a component other than scales that are exponents has a `type`.
     pub fn quant_group(&self) -> Result<QuantGroup<'a>, Error> {
         self.read_as(Layout::QuantGroup, QuantGroup::of)
     }
@@ -238,7 +239,7 @@ impl<'a> Tensor<'a> {
     /// Returns the object as blocks of a GGUF type (2).
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)).
     pub fn gguf_blocks(&self) -> Result<GgufBlocks<'a>, Error> {
         self.read_as(Layout::GgufBlocks, GgufBlocks::of)
     }
@@ -450,8 +451,8 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
-    /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7. In other formats, the rule of the format about elements that zten
-    /// does not read. Components of 1.1 and 1.2 can always be read.
+    /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7. In other formats, the rule of the format about elements that
+    /// zten does not read. Components of 1.1 and 1.2 can always be read.
     #[inline]
     pub fn readable(&self) -> Result<StorageType, Error> {
         match self.stored_and_known() {

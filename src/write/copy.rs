@@ -475,8 +475,8 @@ fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError
 /// Returns the type of the elements that the component `part` has in the copy: `u64` if `widens` is true.
 ///
 /// # Errors
-/// `logical-type-storage` or `unsupported-type` if the target generation cannot express the type, or gives its name a meaning that
-/// the file does not give it.
+/// `type-storage` or `unsupported-type` if the target generation cannot express the type, or gives its name a meaning that the file
+/// does not give it.
 fn element<'a>(
     part: &Component<'a>,
     widens: bool,

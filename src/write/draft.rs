@@ -315,7 +315,7 @@ impl Draft {
     }
 
     /// Adds the CBOR entry of an object, its name and its fields, to the entries. In generation 2, sorts the components of
-    /// `declared` into canonical order first.
+    /// `declared` into the order of deterministic CBOR first.
     fn write(&mut self, declared: &mut Declared<'_>) -> Result<(), OutOfMemory> {
         if self.target.writing.deterministic {
             let order = |a: &DeclaredComponent<'_>, b: &DeclaredComponent<'_>| {

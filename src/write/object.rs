@@ -131,9 +131,9 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
     /// written in the order in which they were declared.
     ///
     /// # Errors
-    /// Any error of the sink; `bool-value`, `nibble-value`, `csr-indptr-…`, `index-range`, and in 2 also `index-order`,
-    /// `cell-repeated` and `limit-decoded`; [`Misuse::Length`] for more bytes than were declared; [`Misuse::Order`] if another
-    /// component must be written first; [`Misuse::Announced`] if the bytes do not have the declared digest;
+    /// Any error of the sink; `bool-value`, `nibble-value`, `csr-indptr-…`, `index-range`, and in 2 also `csr-index-order`,
+    /// `coo-cell-repeated` and `limit-decoded`; [`Misuse::Length`] for more bytes than were declared; [`Misuse::Order`] if
+    /// another component must be written first; [`Misuse::Announced`] if the bytes do not have the declared digest;
     /// [`OutOfMemory`](crate::error::OutOfMemory).
     ///
     /// An error is final: later calls fail with [`Misuse::Aborted`], and the file cannot be finished.
