@@ -148,7 +148,8 @@ impl OpenOptions {
 /// bytes of the file: at least the 8 bytes of the magic, or the whole file if it is shorter.
 ///
 /// # Errors
-/// `file-size`, `header-magic`, `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; any error of the source.
+/// `file-size`, `header-magic`, `footer-magic`, `manifest-cap`, `manifest-bounds`, `limit-manifest`; in generation 2 also
+/// `unsupported-version`, `data-shard` and `manifest-alignment`; any error of the source.
 pub(crate) fn read_frame(
     source: &dyn ReadAt,
     length: u64,
@@ -335,14 +336,14 @@ impl<S: ReadAt> Archive<S> {
         self.tensors().map(|tensor| tensor.name())
     }
 
-    /// Returns the tensor called `name`. In O(log n); with `std` in constant time, for which the first call builds a
-    /// table of 8 bytes a name if there are 256 names or more.
+    /// Returns the tensor called `name`, or `None` if there is no such tensor. In O(log n); with `std` in constant time, for which
+    /// the first call builds a table of 8 bytes a name if there are 256 names or more.
     #[inline]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
         self.parts().get(name)
     }
 
-    /// Returns the tensor called `name`, or an error that names the tensor with the most similar name.
+    /// Returns the tensor called `name`, or an error that names the tensor with the most similar name, if a name is similar.
     ///
     /// ```
     /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -369,8 +370,8 @@ impl<S: ReadAt> Archive<S> {
         self.manifest.attributes()
     }
 
-    /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools, indices, and in a
-    /// file opened as canonical also the padding. The limits that the file was opened with apply.
+    /// Reads all components and validates what opening does not: sizes, compression, digests, bools, indices, shards, and in a
+    /// file opened as canonical also the padding. Ends at the first broken rule. The limits that the file was opened with apply.
     /// [`Verifier`](crate::verify::Verifier) says how much memory it takes. [`check`] returns all errors, and passes the content to
     /// the caller.
     ///

@@ -365,8 +365,8 @@ pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
     }
 }
 
-/// Reads a head of the major type `wanted`. With `SHORTEST`, the head must be the shortest. Any other item breaks the rule
-/// `wrong`.
+/// Reads a head of the major type `wanted`. With `SHORTEST`, the head must be the shortest: a longer one breaks `cbor-shortest`. A
+/// head of another type breaks the rule `wrong`, unless the head is not well-formed.
 #[inline(always)]
 pub(crate) fn head_of<const SHORTEST: bool>(
     wanted: u8,

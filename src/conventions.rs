@@ -129,7 +129,7 @@ impl Convention {
 
 impl<S: ReadAt> Archive<S> {
     /// Returns whether any tensor has a name by which a [`Convention`] finds groups. If no tensor has such a name, the archive has
-    /// no groups.
+    /// no groups. Returns false for zTensor files, which have layouts of their own.
     pub fn may_have_groups(&self) -> bool {
         self.generation().is_none() && self.names().any(|name| anchors::Anchor::of(name).is_some())
     }

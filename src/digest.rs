@@ -74,14 +74,14 @@ impl<'m> Digest<'m> {
         Self::known_or(text, is_named.then_some(Self::Unverifiable(text)))
     }
 
-    /// Reads a checksum of a 0.1 file. 0.1 does not define the form of other algorithms, so any other text is an
-    /// unverifiable digest.
+    /// Reads a checksum of a 0.1 file. 0.1 does not define the form of other algorithms than SHA-256 and CRC-32C, so any other text
+    /// is an unverifiable digest. Returns `None` if the digits of one of these two are malformed.
     pub(crate) fn read_v0(text: &'m str) -> Option<Self> {
         Self::known_or(text, Some(Self::Unverifiable(text)))
     }
 
     /// Reads a digest of a file of 2: the algorithm in lower-case letters and digits, a colon, and lower-case
-    /// hexadecimal digits: v2 §3.4.
+    /// hexadecimal digits: v2 §3.4. Returns `None` if the text is malformed. A `crc32c` is unverifiable in 2.
     pub(crate) fn read_v2(text: &'m str) -> Option<Self> {
         let (algorithm, digits) = text.split_once(':')?;
         let named = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
@@ -142,7 +142,7 @@ impl<'m> Digest<'m> {
     }
 }
 
-/// Reads exactly `2 × N` hexadecimal digits of either case.
+/// Reads exactly `2 × N` hexadecimal digits of either case. Returns `None` for any other text.
 #[inline]
 fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {

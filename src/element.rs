@@ -295,14 +295,15 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     fn to_le(self) -> [u8; 16];
 
     /// Borrows the little-endian bytes of `elements`, or returns `None` if they are stored in memory in another form, as on a
-    /// big-endian machine.
+    /// big-endian machine. Returns `None`, the default, for complex numbers.
     #[doc(hidden)]
     fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
         let _ = elements;
         None
     }
 
-    /// Borrows the little-endian bytes of `elements` for writing, if any bytes are valid elements.
+    /// Borrows the little-endian bytes of `elements` for writing, if any bytes are valid elements and elements are little-endian in
+    /// memory. Otherwise returns `None`, the default.
     #[doc(hidden)]
     fn as_mut_bytes(elements: &mut [Self]) -> Option<&mut [u8]> {
         let _ = elements;

@@ -25,7 +25,8 @@ pub enum Misuse with fn sentence -> &'static str {
     Tolerance = "unknown tolerance",
     /// The number of given bytes is not the requested or declared number.
     Supply = "the number of bytes is not the requested or declared number",
-    /// The given data is shorter than the file was, and does not hold the component.
+    /// The given data ends before the component or within an element or, where exactly the stored bytes of the component are
+    /// wanted, has another length.
     Size = "the given data is shorter than the component",
     /// The elements of the component do not have the type that the caller requested.
     Type = "the elements do not have the requested type",
@@ -35,7 +36,8 @@ pub enum Misuse with fn sentence -> &'static str {
     ByteOrder = "the bytes are not in this machine's byte order",
     /// A bool of 0.1 may be any byte, and some of these are not 0 or 1. The elements can be read one by one.
     BoolBytes = "a bool of generation 0.1 may be any byte, and these bytes cannot be borrowed as bools",
-    /// The component is compressed, in column-major order or in big-endian blocks, so its elements cannot be borrowed.
+    /// The component is compressed or in big-endian blocks, or its elements are not stored one after the other in row-major order
+    /// with the signs that they have, so they cannot be borrowed.
     Compressed = "the component is compressed, in column-major order or in big-endian blocks, and cannot be borrowed",
     /// The manifest was opened without its file, so its content cannot be read: `bind` takes the bytes of a component.
     NoFile = "the manifest was opened without its file: call `read_from` with a source, `bind` with a component's stored bytes, or open an `Archive`",
@@ -63,7 +65,7 @@ pub enum Misuse with fn sentence -> &'static str {
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
     /// The call is not possible while an object is open, which was begun and has not ended.
     Unfinished = "an object was begun and has not ended",
-    /// The file cannot be appended to: it is a 0.1 file, a data shard or a file in canonical form.
+    /// The file cannot be appended to: it is a 0.1 file, a file of another format or a data shard, or canonical form was asked for.
     Append = "a file of generation 0.1, a data shard or a file in canonical form cannot be appended to",
     /// The compression level is not one of 1 to 5.
     Level = "invalid compression level: expected 1 to 5",

@@ -155,7 +155,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// An error or note about a file, with the place in the file. `Display` writes the message without the name of the file: the
-/// sentence, the rule with its clause, and the place.
+/// sentence, the rule with its clause, the place, and how many more places have the same finding.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The verdict on the file; [`Verdict::Valid`] if the finding is a note.
@@ -238,7 +238,8 @@ impl Finding {
         Self::new(Verdict::Error, sentence)
     }
 
-    /// Converts an error of the library to a finding. For an I/O error, the sentence is the message of the system.
+    /// Converts an error of the library to a finding. For an I/O error, the sentence is the message of the system, or says that the
+    /// file became shorter.
     pub fn from_error(error: &Error) -> Self {
         #[cfg(feature = "std")]
         if let Some(system) = system_error(error) {
@@ -296,7 +297,8 @@ impl Finding {
         self.verdict == Verdict::Valid
     }
 
-    /// Sets `manifest_offset`, if the offset of this finding is within `manifest`, the range of the manifest in the file.
+    /// Sets `manifest_offset` if the offset of this finding is within `manifest`, the range of the manifest in the file, or at its
+    /// end. Otherwise removes `manifest_offset`.
     fn at_manifest(mut self, manifest: Option<&Range<u64>>) -> Self {
         self.manifest_offset = self.offset.zip(manifest).and_then(|(offset, manifest)| {
             // An item that is cut off is reported at the end of the manifest.
@@ -317,7 +319,8 @@ impl Finding {
         }
     }
 
-    /// Adds to this finding the names of the object, component and shard at `location` in `manifest`.
+    /// Adds to this finding the names of the object, component and shard at `location` in `manifest`, the format and the
+    /// generation. An error of a whole blob also gets the length of the blob, and an error in a shard loses `manifest_offset`.
     #[must_use]
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, location: Location) -> Self {
         let object = location.object().and_then(|ordinal| manifest.tensor_at(ordinal));
@@ -352,7 +355,8 @@ impl Finding {
         self.advice.or_else(|| self.row.map(Row::advice))
     }
 
-    /// Returns the clause of the rule in the specification of the file's generation, if the generation is known.
+    /// Returns the clause of the rule: in the specification of the file's generation if the generation is known, and otherwise all
+    /// clauses of the rule. Returns `None` if the finding has no rule.
     pub fn clause(&self) -> Option<String> {
         let clause = self.row?.source().clause();
         Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
@@ -396,7 +400,8 @@ fn system_error(error: &Error) -> Option<&io::Error> {
 /// The ids of the rules about a blob as a whole. The offset of their errors is that of the first byte of the blob.
 const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded-size"];
 
-/// Returns the format of a file that breaks the rule `row`: zTensor, or `None` if files of other formats may break it.
+/// Returns the format of a file that breaks the rule `row`: zTensor, or `None` if the rule is not one of zTensor, or if files that
+/// are not zTensor files may break it as well.
 pub fn format_of(row: &Row) -> Option<&'static str> {
     let is_of_ztensor = !matches!(row.scope(), Scope::Other(_));
     (is_of_ztensor && !matches!(row.id(), "header-magic" | "file-size")).then_some(ZTENSOR)
@@ -412,8 +417,8 @@ fn fixed_length(rule: &str) -> Option<u64> {
     }
 }
 
-/// Returns the name of the shard whose entry in the table of shards begins at `offset` of the file. An error with this offset
-/// is about the shard as a whole.
+/// Returns the name of the shard whose entry in the table of shards begins at `offset` of the file, or `None` if no entry begins
+/// there. An error with this offset is about the shard as a whole.
 fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Option<String> {
     let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
     Some(shard.name().to_owned())

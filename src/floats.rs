@@ -86,8 +86,9 @@ impl Tensor<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Misuse::Slice`] if the tensor has fewer elements; [`Misuse::Buffer`] if `values` has another length than `range`; the
-    /// errors of [`dequantizer`](Tensor::dequantizer); [`OutOfMemory`].
+    /// [`Misuse::Slice`] if the tensor has fewer elements or `range` ends before its start; [`Misuse::Buffer`] if `values` has
+    /// another length than `range`; [`Misuse::Size`] if a compressed component has fewer bytes than the shape needs; the errors of
+    /// [`dequantizer`](Tensor::dequantizer) and of its chunks; [`OutOfMemory`].
     pub fn dequantize_range(&self, range: Range<u64>, values: &mut [f32]) -> Result<(), Error> {
         let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.location()));
         let count = range.end.checked_sub(range.start);
@@ -99,7 +100,8 @@ impl Tensor<'_> {
         filled.map_err(|error| self.named(error))
     }
 
-    /// Fills `values` with the elements in `range`. `values` must be as long as `range`.
+    /// Fills `values` with the elements in `range`. `values` must be as long as `range`. Fails with [`Misuse::Size`] if the
+    /// components hold fewer elements.
     fn fill_range(&self, range: &Range<u64>, values: &mut [f32]) -> Result<(), Error> {
         let (mut reader, skip) = self.values_of(Some(range))?;
         let mut window = Window { skip, rest: values };

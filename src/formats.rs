@@ -276,7 +276,8 @@ fn parse_recognized(
 struct File<'n> {
     /// The number of bytes of the file.
     length: u64,
-    /// The bytes from the start of the file that were read to detect its format: at most 4 KiB.
+    /// The bytes from the start of the file that were read to detect its format: at most [`START`], and fewer only if the file is
+    /// shorter.
     start: Vec<u8>,
     name: FileName<'n>,
 }
@@ -337,8 +338,8 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
 /// Returns the offset at which the data of the last tensor ends in the file `source` of `length` bytes, counted from the
 /// start of the file. Bytes after this offset make the file invalid, unless they are padding of a GGUF file. Only the header
 /// is read, so the offset may be beyond the end of a file that was cut. Returns `None` if `format` is neither safetensors
-/// nor GGUF, or if a GGUF file has a tensor of a type that zten does not read, because the header does not tell the length
-/// of its data.
+/// nor GGUF, if this build does not read it, or if a GGUF file has a tensor of a type that zten does not read, because the header
+/// does not tell the length of its data.
 ///
 /// # Errors
 /// The header is invalid or exceeds a limit of `options`, or the source cannot be read.

@@ -52,10 +52,10 @@
 //! | step | what is checked | cost |
 //! | --- | --- | --- |
 //! | opening | all rules that need no data: the CBOR of the manifest to its last byte, names, types, shapes, sizes, the positions of blobs | time and memory in proportion to the manifest, none to the data |
-//! | borrowing: [`as_slice`](Tensor::as_slice), [`view`](Component::view) | alignment, byte order, and that the elements are not compressed; bools | none |
+//! | borrowing: [`as_slice`](Tensor::as_slice), [`view`](Component::view) | that the elements are not compressed; by `as_slice` also alignment, byte order and bools | none, except that all bools are read |
 //! | a sparse view: [`csr`](Tensor::csr), [`coo`](Tensor::coo) | all indices are in range | time in proportion to the indices |
 //! | decoding: [`to_vec`](Tensor::to_vec), [`read`](Component::read), … | the bytes of the component: compression, decoded size, digest, bools | time in proportion to the data |
-//! | verifying: [`Archive::verify`], [`verify::check`] | all of the above for every component | time in proportion to the data; 64 KiB, and a zstd window |
+//! | verifying: [`Archive::verify`], [`verify::check`] | all of the above for every component, except alignment and byte order | time in proportion to the data; 64 KiB, and a zstd window; more for the objects that [`Verifier`](verify::Verifier) lists |
 //!
 //! The digest of borrowed bytes has not been compared. Verify a file that you do not trust before you borrow from it.
 //!

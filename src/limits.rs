@@ -73,7 +73,8 @@ macro_rules! limits {
             ///
             /// # Errors
             /// [`Misuse::Limit`] if there is no such limit, or if it cannot have this value: `manifest` is at most 1
-            /// GiB and `depth` from 6 to 64, because the index and the decoder are built for these.
+            /// GiB and `depth` from 6 to 64, because the index and the decoder are built for these, and `rank`, `keys` and
+            /// `shards` have 32 bits.
             pub fn with_named(self, name: &str, value: u64) -> Result<Self, Error> {
                 let limits = match name {
                     $( stringify!($name) => {
@@ -104,7 +105,7 @@ limits! {
     with_manifest;
 
     /// Returns the largest number of levels of nesting in the manifest's CBOR that is accepted; the root is level 1. The default
-    /// and the largest possible limit are 64.
+    /// and the largest possible limit are 64. Generation 2 itself allows at most 32 levels.
     depth: u8 = format::DEPTH_CAP, in (format::DEPTH_FLOOR, format::DEPTH_CAP);
     /// Returns these limits with another limit on the number of levels of nesting: at least 6, which the format itself needs, and
     /// at most 64, for which the decoder is built.
@@ -146,9 +147,9 @@ impl Limits {
             .with_chunk(1 << 10)
     }
 
-    /// Returns these limits with content read in chunks of at most `bytes` bytes, which is rounded to a multiple of 16
-    /// from 16 to 64 KiB. No file is rejected by this limit. It bounds how much is read at a time from a source that
-    /// does not lend its bytes.
+    /// Returns these limits with content read in chunks of at most `bytes` bytes, which is rounded down to a multiple of 16,
+    /// but to 16 at least and 64 KiB at most. No file is rejected by this limit. It bounds how much is read at a time from a
+    /// source that does not lend its bytes.
     #[must_use]
     pub fn with_chunk(mut self, bytes: u32) -> Self {
         let bytes = bytes.clamp(format::CHUNK_FLOOR, format::CHUNK_CAP);

@@ -1,6 +1,6 @@
 //! Reading many components at once, on several threads. Needs the feature `std`.
 //!
-//! In a debug build the digests are not optimised, and loading a gigabyte takes a minute or more.
+//! In a debug build the digests are not optimized, and loading a gigabyte takes a minute or more.
 //! In the `Cargo.toml` of the program, this makes it as fast as in a release build:
 //!
 //! ```toml
@@ -29,8 +29,9 @@ use crate::verify::{decoded_total_error, required};
 /// within the limits on a whole file.
 ///
 /// A thread that finds no component left helps another thread to decode the zstd frames of its component. This takes place if the
-/// component has several frames, whose stored size is at least 16 KiB on average and at most 64 MiB each, and if each frame decodes to
-/// at most 64 times its stored size. Each thread then takes the memory of a zstd window and of the stored bytes of one frame.
+/// component has several frames, whose stored size is at least 16 KiB on average and at most 64 MiB each, and if each frame
+/// decodes to at most 64 times its stored size. Each thread then takes the memory of a zstd window and of the stored bytes of one
+/// frame.
 ///
 /// Content that has a digest in the manifest has been compared with it. Whether the indices of sparse objects are in range
 /// is not checked here, but by [`Verifier`](crate::verify::Verifier).
@@ -50,6 +51,7 @@ pub struct Loader {
     threads: Option<usize>,
     /// The number of bytes that compressed components may still decode to.
     left: AtomicU64,
+    /// The limit from which `left` started, which the error message shows.
     total: u64,
 }
 

@@ -120,7 +120,8 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         Attributes::read(self.parts().encoded_attributes()?)
     }
 
-    /// Returns all fields of the root (1.x) as the manifest spells them, including unknown fields.
+    /// Returns all fields of the root of the manifest as the manifest spells them, including unknown fields. Returns `None` for a
+    /// data shard and for other formats.
     pub fn fields(&self) -> Option<Attributes<'_>> {
         Attributes::read(self.parts().manifest()?)
     }
@@ -135,19 +136,19 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         self.parts().tensors()
     }
 
-    /// Returns the object with the ordinal `ordinal` in the manifest, counted from 0.
+    /// Returns the object with the ordinal `ordinal` in the manifest, counted from 0; `None` if there is no such object.
     pub fn tensor_at(&self, ordinal: u32) -> Option<Tensor<'_>> {
         self.parts().object(ordinal)
     }
 
-    /// Returns the object called `name`. In O(log n); with `std` in constant time, for which the first call builds a
-    /// table of 8 bytes a name if there are 256 names or more.
+    /// Returns the object called `name`, or `None` if there is no such object. In O(log n); with `std` in constant time, for which
+    /// the first call builds a table of 8 bytes a name if there are 256 names or more.
     #[inline]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
         self.parts().get(name)
     }
 
-    /// Returns the object called `name`, or an error that names the object with the most similar name.
+    /// Returns the object called `name`, or an error that names the object with the most similar name, if a name is similar.
     ///
     /// # Errors
     /// [`Misuse::NoTensor`](crate::error::Misuse::NoTensor). At most 65,536 names, of at most 128 bytes each, are
@@ -215,8 +216,8 @@ impl<B> Manifest<B> {
         self.validated.frame.as_ref().is_some_and(Frame::is_data_shard)
     }
 
-    /// Returns the byte range of the manifest in the file, and of the header in other formats. Before generation 2, all blobs
-    /// end at or before the manifest. In a data shard the range is empty, and lies at the start of the footer.
+    /// Returns the byte range of the manifest in the file, and of the header in other formats. In zTensor files before generation
+    /// 2, all blobs end at or before the manifest. In a data shard the range is empty, and lies at the start of the footer.
     pub fn extent(&self) -> Range<u64> {
         self.validated.header.clone()
     }
@@ -333,7 +334,7 @@ impl<'a> ManifestRef<'a> {
         self.object(self.find(name)?)
     }
 
-    /// Returns the object called `name`. A missing object is an error, which suggests the most similar name.
+    /// Returns the object called `name`. A missing object is an error, which suggests the most similar name, if a name is similar.
     #[inline]
     pub(crate) fn require(self, name: &str) -> Result<Tensor<'a>, Error> {
         self.get(name).ok_or_else(|| missing(name, self))

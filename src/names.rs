@@ -45,7 +45,7 @@ impl NameTable {
         Ok(Self(entries))
     }
 
-    /// Returns the position of the first text that is equal to an earlier text.
+    /// Returns the position of the first text that is equal to an earlier text, or `None` if all texts differ.
     pub(crate) fn duplicate<'t>(&self, read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let pairs = self.0.iter().zip(self.0.iter().skip(1));
         let alike = pairs.filter(|(a, b)| hash_in(**a) == hash_in(**b));
@@ -125,7 +125,8 @@ pub(crate) fn by_length(one: &[u8], other: &[u8]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }
 
-/// Returns a hash of `text` of 32 bits. It is different in each process, but does not change while the process runs.
+/// Returns a hash of `text` of 32 bits. With `std` (but not in tests) it is different in each process, and does not change while
+/// the process runs. Without `std`, everybody can compute it.
 #[inline]
 pub(crate) fn hash(text: &[u8]) -> u32 {
     Seeds::of_process().hash(text)
@@ -144,8 +145,8 @@ impl Seeds {
     const KNOWN: Self = Self(0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
 
     /// Returns the seeds of this process. They are drawn at random once, so that nobody can choose texts with equal hashes.
-    /// Without a source of randomness, returns [`Self::KNOWN`]: building a table of chosen texts then takes longer, because
-    /// they must be compared.
+    /// Without `std`, the function of the same name below returns public seeds: building a table of chosen texts then takes
+    /// longer, because they must be compared.
     #[cfg(all(feature = "std", not(test)))]
     #[inline]
     fn of_process() -> Self {

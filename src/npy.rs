@@ -10,6 +10,9 @@ use crate::number::NumberKind;
 
 /// Returns the header of an `.npy` file for an array of `shape` whose elements are of the type `kind`: magic, version, length,
 /// and a Python literal that is padded so that the elements, which follow the header, begin at a multiple of 64 bytes.
+///
+/// # Errors
+/// A sentence for the user, if the literal is longer than 65,535 bytes.
 pub fn header(kind: NumberKind, shape: &[u64]) -> Result<Vec<u8>, String> {
     of_descr(&format!("'{}'", kind.numpy()), shape)
 }
@@ -17,6 +20,9 @@ pub fn header(kind: NumberKind, shape: &[u64]) -> Result<Vec<u8>, String> {
 /// Returns the header of an `.npy` file for an array of `shape` whose elements zten does not interpret. `type_name` is the name
 /// of their type as [`Component::type_name`](crate::Component::type_name) returns it: a name such as `<U7`, or a Python list of
 /// the fields of records.
+///
+/// # Errors
+/// The errors of [`header`].
 pub fn opaque_header(type_name: &str, shape: &[u64]) -> Result<Vec<u8>, String> {
     let is_list = type_name.trim_ascii_start().starts_with('[');
     let quotes = if is_list { "" } else { "'" };

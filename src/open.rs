@@ -2,9 +2,10 @@
 //!
 //! [`OpenOptions::open_source`] and [`OpenOptions::from_bytes`] read the bytes that they need. [`Opening`] reads nothing: it
 //! returns the ranges of the file and of its sibling files that it needs, and the caller reads them and supplies their bytes, for
-//! example by asynchronous requests. Each range lies within its file, and all ranges together are within the limits.
+//! example by asynchronous requests. Each range lies within its file, and the ranges of each file together have at most 1 MiB
+//! more than the limit `manifest`.
 //!
-//! `Opening` keeps all supplied bytes, and parses the header from its first byte after each supply. The least number of bytes that
+//! `Opening` keeps all supplied bytes, and parses the header from its first byte at each step. The least number of bytes that
 //! it requests doubles each time, so it parses most headers a few times, and every header a number of times that grows with the
 //! logarithm of its length.
 
@@ -120,8 +121,8 @@ where
     }
 }
 
-/// The smallest number of bytes in each range that [`Opening`] asks for in its first pass, if the file has as many. Each later pass
-/// doubles this number.
+/// The number of bytes to which [`Opening`] extends each range that it asks for in its first pass, unless the file ends or bytes
+/// that were supplied begin before. Each later pass doubles this number.
 const LEAST: u64 = 4 << 10;
 /// The number of bytes by which the supplied bytes of a file may exceed the limit `manifest`, since data beside the header is
 /// read along with the header.
@@ -209,8 +210,8 @@ impl Opening {
     /// pass a source to [`Tensor::read_from`](crate::Tensor::read_from) to read a tensor.
     ///
     /// # Errors
-    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if this value would have to keep more bytes of the file than
-    /// the limit allows.
+    /// The errors of [`zten::open`](crate::open()); `limit-manifest` if this value would have to keep more bytes of the file, or of
+    /// one of its sibling files, than the limit and 1 MiB.
     pub fn step(&mut self) -> Result<Step, Error> {
         self.step_for(InMemory([]))
     }
@@ -242,7 +243,8 @@ impl Opening {
     }
 
     /// Returns the name of the file's format, as in JSON output, or `None` if zten does not know the format. The supplied bytes
-    /// decide, and then the name. If recognizing the format needs bytes that were not supplied, the first bytes decide alone.
+    /// decide, and then the name. If recognizing the format needs bytes that were not supplied, only the first bytes and the name
+    /// decide. Without the features for other formats, every file is taken for a zTensor file.
     #[cfg(feature = "detect")]
     pub fn format(&self) -> Option<&'static str> {
         let (name, start) = (self.name(), self.file.from(0).unwrap_or_default());
@@ -352,7 +354,7 @@ impl Opening {
 #[derive(Debug)]
 struct SuppliedFile {
     length: u64,
-    /// The supplied bytes by their offsets. No two runs overlap.
+    /// The supplied bytes by their offsets. No two runs overlap if the caller supplies the ranges that it was asked for.
     runs: BTreeMap<u64, Vec<u8>>,
     /// The ranges that parsing needed and that were not supplied.
     wanted: Lock<Vec<Range<u64>>>,
@@ -373,6 +375,9 @@ impl SuppliedFile {
 
     /// Returns the missing ranges that parsing needed, and forgets them. Each range is extended to `least` bytes, and then
     /// reduced to the bytes that were not supplied.
+    ///
+    /// # Errors
+    /// `limit-manifest` if bytes are missing and the file would then have supplied more bytes than the limit and [`SLACK`].
     fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, Error> {
         let mut wanted = self.wanted.with(core::mem::take);
         sort_by(&mut wanted, |one, other| one.start.cmp(&other.start));

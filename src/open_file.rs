@@ -25,8 +25,9 @@ use crate::limits::OpenOptions;
 ///
 /// If `path` is a folder, the only index in the folder is opened, or else the only model (feature `detect`).
 ///
-/// The shards of a zTensor file (2), and the files that an index or the first file of a split GGUF model names, are opened in the
-/// same folder. Links are rejected, except the links in the cache of a hub, which lead to the `blobs` of the same repository.
+/// The shards of a zTensor file (2), and the files that an index (an `*.index.json` file) or the first file of a split GGUF model
+/// names, are opened in the same folder, shards also in its folder `blobs`. Links to such files are not followed, except the links
+/// in the cache of a hub, which lead to the `blobs` of the same repository.
 ///
 /// # Errors
 /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read; any rule of its format, except rules that need data;

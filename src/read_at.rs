@@ -154,8 +154,8 @@ pub trait Source: ThreadSafe + Sealed {
     #[doc(hidden)]
     fn locate(&self, blob: &BlobRef<'_>) -> Result<Located<'_>, Error>;
 
-    /// Verifies the shards of the file as a whole, as [`Shards::verify`](crate::shards::Shards::verify) does. Returns `None`, the
-    /// default, if no shards have been looked for.
+    /// Verifies the shards of the file as a whole, as [`Shards::verify`](crate::shards::Shards::verify) does, or returns the
+    /// outcome that it had before. Returns `None`, the default, if no shards have been looked for.
     #[doc(hidden)]
     fn verify_shards(&self) -> Option<Result<(), Error>> {
         None

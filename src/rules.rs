@@ -100,7 +100,7 @@ pub struct Row {
 /// The texts about a rule, limit or unsupported feature.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts {
-    /// A sentence that says what every valid file does. Empty without `std`.
+    /// A sentence that says what every valid file does. Empty in the catalog of zTensor without `std` or with `--cfg zten_terse`.
     pub holds: &'static str,
     /// A sentence that says what a file does that breaks the rule. Messages have the number that was found in place of `{}`.
     pub broken: &'static str,
@@ -155,7 +155,8 @@ impl Row {
         self.class
     }
 
-    /// Returns a sentence that says what every valid file does. Empty without `std`.
+    /// Returns a sentence that says what every valid file does. Empty for the rules of zTensor without `std` or with
+    /// `--cfg zten_terse`.
     pub fn holds(&self) -> &'static str {
         self.texts().holds
     }

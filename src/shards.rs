@@ -32,8 +32,8 @@ pub use shard_path::{ShardPath, stem};
 pub use want::{Sibling, Want};
 pub use wanted::{BLOBS, NAME, Wanted};
 
-/// Returns the shards that `manifest` lists, except shards whose name or digest cannot be the name of a file. Returns no shards if
-/// their number exceeds the limit `shards`.
+/// Returns the shards that `manifest` lists, except shards without a digest (the sibling files of other formats), and shards whose
+/// name or digest cannot be the name of a file. Returns no shards if their number exceeds the limit `shards`.
 pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
     let shards = manifest.shards();
     if shards.len() > usize_from_u32(manifest.limits().shards()) {

@@ -48,10 +48,11 @@ pub(crate) enum Order {
 /// whole file. [`check`] checks all objects, and what concerns the file as a whole.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd as much as a [`Reader`] takes. Three kinds
-/// of objects take more memory, at most [`Limits::decoded`] bytes. Column-major elements that are passed to a `tap` are
-/// held completely. Strided bools between other bytes are held with these bytes. A sparse object of 2, whose rows must
-/// ascend and whose cells must be distinct, takes 8 bytes for each row or value, and twice as many if its cells do not
-/// ascend.
+/// of objects take more memory, which [`Limits::decoded`] bounds. Elements in column-major order or with strides that are passed to
+/// a `tap` are held completely. Strided bools between other bytes are held with these bytes. A sparse object of 2, whose rows must
+/// ascend and whose cells must be distinct, takes 8 bytes for each row or value. It takes twice as many if its cells do not
+/// ascend, and 16 bytes more for each index that does not ascend if the indices come before the pointers; the limit does not
+/// count these.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
@@ -115,7 +116,8 @@ impl Verifier {
     }
 
     /// Validates all components of `object` as [`object`](Self::object) does, but reads elements in their stored order,
-    /// so that column-major elements take no additional memory.
+    /// so that column-major elements take no additional memory. Fields of records are not read one by one: the checksum over all
+    /// of the records is verified.
     ///
     /// # Errors
     /// The same as [`object`](Self::object).
@@ -175,7 +177,8 @@ impl Verifier {
     /// bytes are stored in one blob.
     ///
     /// # Errors
-    /// `canonical-padding`, `canonical-sharing`; any error of the source.
+    /// `canonical-padding`, `canonical-sharing`; any error of the source, or of reading again blobs that may be equal; out of
+    /// memory.
     #[cfg(feature = "write")]
     pub fn padding<R: ReadAt>(
         &self,
@@ -185,7 +188,9 @@ impl Verifier {
         canonical::validate(manifest.parts(), source)
     }
 
-    /// Reads and validates `component`, and calls `take` with its chunks. An unknown logical type is no error here.
+    /// Reads and validates `component`, and calls `take` with its chunks. An unknown logical type is no error here. For a component
+    /// of an unknown dtype or encoding, only its digest and frames are verified, and then the error is returned that the component
+    /// is unsupported. Of a field of records in stored order, only the checksum is verified. In both cases `take` is not called.
     pub(crate) fn component(
         &mut self,
         component: &Component<'_>,
@@ -320,7 +325,11 @@ impl Verifier {
 type Dimensions<'a> = core::iter::Copied<core::slice::Iter<'a, u64>>;
 
 /// Returns the number of values of a sparse object, or `None` if `object` is not sparse. If the manifest does not give the size
-/// of a component (zstd in 1.1), the component is decoded to measure it. The sizes of all components are compared.
+/// of a component (zstd in 1.1), the component is decoded to measure it. The sizes of all components are compared, except that of
+/// values whose type is unknown.
+///
+/// # Errors
+/// `csr-nnz`, `csr-indptr-size` or `coo-nnz` if the sizes do not match; the errors of decoding.
 fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
     let (indexed, rule, per_value) = match object.layout() {
         Layout::SparseCsr => ("indices", Rule::CsrNnz, 1),
@@ -372,7 +381,7 @@ pub(crate) fn measure(component: &Component<'_>) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// The number of components and digests that a verification of a whole file has read.
+/// The number of components and digests of the objects in which a verification of a whole file found no error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     components: u64,

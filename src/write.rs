@@ -1,9 +1,9 @@
 //! Writing files: right by construction. Needs the feature `write`.
 //!
-//! Content is validated by the code that validates files, before any of it is written, so every reader of this crate
-//! accepts the file. [`Writer`] writes one object
-//! after another, each component streamed in pieces of any size: memory follows the manifest
-//! and not the data. In 2 components may be in other files, the shards of the root
+//! Content is validated by the code that validates files, each piece before it is written, and a file with an invalid piece
+//! cannot be finished. So every reader of this crate accepts a finished file. (Blobs that a shard holds already are not read:
+//! see [`NewComponent::stored`].) [`Writer`] writes one object after another, each component streamed in pieces of any size:
+//! memory follows the manifest and not the data. In 2 components may be in other files, the shards of the root
 //! ([`Writer::object_in`], [`Writer::shard`]).
 
 mod blob_sink;
@@ -52,8 +52,9 @@ pub use sink::IoSink;
 pub use sink::Sink;
 pub use writer::Writer;
 
-/// Compares two names of objects, or two roles of an object, in the order of the canonical form: shorter ones first, those
-/// of equal length by their bytes. RFC 8949 §4.2.1.
+/// Compares two names of objects, or two roles of an object, in the order in which the canonical form of 1.2 has them, and the
+/// manifest of any file of 2: shorter ones first, those of equal length by their bytes. RFC 8949 §4.2.1. (In the canonical form of
+/// 2, blobs are in the order of the bytes of these names.)
 pub fn canonical_order(a: &str, b: &str) -> Ordering {
     crate::names::by_length(a.as_bytes(), b.as_bytes())
 }

@@ -173,12 +173,12 @@ impl<'m> Chunks<'m> {
         }
     }
 
-    /// Returns the whole string, or `None` if it consists of several chunks.
+    /// Returns the whole string, or `None` if it has an indefinite length, even if it consists of a single chunk.
     pub fn as_bytes(&self) -> Option<&'m [u8]> {
         (!self.chunked).then_some(self.rest)
     }
 
-    /// Returns the whole text, or `None` if it consists of several chunks or is a byte string.
+    /// Returns the whole text, or `None` if it has an indefinite length or is a byte string.
     pub fn as_str(&self) -> Option<&'m str> {
         self.as_bytes().filter(|_| self.text).and_then(|bytes| core::str::from_utf8(bytes).ok())
     }
@@ -212,7 +212,7 @@ impl fmt::Debug for Chunks<'_> {
 }
 
 /// An array of a checked manifest, as an iterator over its items. The items are read from the CBOR one by one. `Debug` shows
-/// their number.
+/// the number of items that are left, if the array has a definite length.
 #[derive(Clone)]
 pub struct Array<'m> {
     rest: &'m [u8],
@@ -321,10 +321,11 @@ impl<'m> Attributes<'m> {
         }
     }
 
-    /// Deserializes the value of the attribute `key` into any type of serde. Returns `None` if there is no such attribute.
+    /// Deserializes the value of the attribute `key` into any type of serde. Returns `None` if there is no such attribute among
+    /// those that the iterator has not returned.
     ///
     /// # Errors
-    /// [`Misuse::Type`] if the value is not a `T`.
+    /// [`Misuse::Type`] if the value is not a `T`; [`OutOfMemory`].
     pub fn get<T: Deserialize<'m>>(&self, key: &str) -> Result<Option<T>, Error> {
         self.item(key).map(|item| item.get()).transpose()
     }

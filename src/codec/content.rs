@@ -27,7 +27,8 @@ use crate::rules::{Limit, Rule, Unsupported};
 /// A reader of one component, which returns decoded little-endian chunks and verifies the content as it reads.
 ///
 /// Reading to the end verifies size, digest, compression and bools. The reader takes the memory of one chunk; for zstd
-/// also two blocks, and up to two and a half times the window or the declared size, whichever is smaller.
+/// also two blocks, and up to two and a half times the window or the declared size, whichever is smaller. If the elements are
+/// not stored in row-major order, their whole blob, or all of its elements, are read into memory when the reader is created.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -99,7 +100,7 @@ pub(super) struct Reading<'a> {
     storage: StorageType,
     pub(super) stored: Stored,
     /// The hasher that computes the digest and the checksum of the component over the bytes read so far; `None` once all
-    /// bytes have been read and verified.
+    /// bytes have been read and the digest has been compared, even if it differs.
     pub(super) hasher: Option<Hasher>,
     /// The maximum size of a chunk in bytes: a multiple of the size of every element type.
     chunk: usize,
@@ -111,7 +112,8 @@ pub(super) struct Reading<'a> {
     mismatch: Option<Mismatch>,
     /// The error that every further call returns, once a call has failed.
     failed: Option<BareError>,
-    /// Whether bools are checked to be 0 or 1. False for bytes between strided elements, and after a wrong bool was found.
+    /// Whether bools are checked to be 0 or 1. False while the blob of strided elements is read, because bytes between the
+    /// elements are not bools; after a wrong bool was found in content with a checksum; and after [`Reader::leave_bools`].
     validates_bools: bool,
     /// The progress of extracting one field, if the blob is an array of records (a NumPy structured dtype) and the
     /// component is one field of them; `None` if the blob holds nothing but elements of the component.
@@ -133,9 +135,12 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// Prepares to decode `component`. Reads the headers of all its frames if it is compressed. `prefix` is the number of bytes
-    /// before the first element that belong to the checksum of the component: the header of an array in an `.npz` file, for
-    /// example.
+    /// Prepares to decode `component`. Reads the headers of all its zstd frames, or its seek table, if it has them. `prefix` is the
+    /// number of decoded bytes before the first element that belong to the checksum of a deflated component: the header of an
+    /// array in an `.npz` file, for example.
+    ///
+    /// # Errors
+    /// `limit-decoded`; the rules on zstd frames and seek tables; `unsupported-feature` if this build cannot decode the component.
     fn open<R: ReadAt>(component: &Component<'_>, source: &R, prefix: u64) -> Result<Self, Error> {
         let (extent, limits) = (component.extent(), component.limits());
         #[cfg(not(feature = "deflate"))]
@@ -174,12 +179,15 @@ impl Stored {
 }
 
 impl<'a> Component<'a> {
-    /// Reads the content of the component. Compressed frames are walked before anything is decoded.
+    /// Creates a reader of the content of the component. The headers of all zstd frames, or the seek table, are read before
+    /// anything is decoded. A checksum that the component shares with others is verified first, unless it was verified before,
+    /// and the blob of elements that are not stored in row-major order is read first.
     ///
     /// # Errors
-    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; `unsupported-dtype`,
-    /// `unsupported-encoding` (0.1), `unsupported-feature`, `unsupported-shard`; the rules `zstd-…` and `limit-…` that
-    /// can be validated before decoding.
+    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; the errors of [`readable`](Self::readable);
+    /// `unsupported-feature`, `unsupported-shard`; the rules `zstd-…` and `limit-…` that can be validated before decoding; the
+    /// format's rule on checksums, if a shared checksum is wrong; any error of the source; if the blob is read first, also the
+    /// errors of [`Reader::next_chunk`].
     pub fn reader(&self) -> Result<Reader<'a>, Error> {
         self.readable()?;
         self.any_reader()
@@ -225,8 +233,8 @@ impl<'a> Component<'a> {
     }
 
     /// Creates a reader that verifies a component of an unknown dtype or encoding: its bytes cannot be interpreted, but
-    /// damage can be found. Returns `None` if the component has no digest that can be compared and no frames that can
-    /// be checked.
+    /// damage can be found. Returns `None` if the component has no digest or checksum that can be compared, and no
+    /// compression that can be checked.
     pub(crate) fn uninterpreted_reader(&self) -> Result<Option<Reader<'a>>, Error> {
         let digests_stored = !self.facts().digests_decoded;
         let has_sum = match self.stored_encoding() {
@@ -238,7 +246,8 @@ impl<'a> Component<'a> {
         if has_sum { self.reader_of(StorageType::U8).map(Some) } else { Ok(None) }
     }
 
-    /// Checks that the content is a pickle that `rules` allow. The caller has verified the checksum of the content.
+    /// Checks that the content is a pickle that `rules` allow. A pickle that is larger than `rules` allow is not checked, which
+    /// is no error. The caller has verified the checksum of the content.
     pub(crate) fn check_pickle(&self, rules: &PickleRules) -> Result<(), Error> {
         let offset = self.extent().offset();
         let length = self.decoded_length().ok_or(BareError::internal())?;
@@ -283,6 +292,9 @@ impl<'a> Component<'a> {
 
     /// Creates a reader in row-major order of elements that are stored by strides or in column-major order. Reads all
     /// of the blob first.
+    ///
+    /// # Errors
+    /// `limit-decoded` if the blob or the elements exceed the limit; the errors of reading the blob.
     fn rows(&self) -> Result<Reader<'a>, Error> {
         let (location, extent, shape) = (self.location(), self.extent(), self.tensor().shape());
         let declared = self.decoded_length().ok_or(BareError::internal().at(location))?;
@@ -341,7 +353,8 @@ impl<'a> Component<'a> {
     }
 
     /// Verifies the checksum that the component shares with others, if it has one, over the range that surrounds the
-    /// component. A range that has been verified since the file was opened is not read again.
+    /// component. With `std`, a range that has been verified since the file was opened is not read again, and a wrong checksum is
+    /// remembered.
     pub(crate) fn verify_surrounding(&self) -> Result<(), Error> {
         let verify = || {
             let Some((range, wanted)) = self.surrounding() else { return Ok(()) };
@@ -458,7 +471,8 @@ impl Reader<'_> {
     /// [`Limits::chunk`](crate::Limits::chunk). Returns `None` at the end, once everything has been verified.
     ///
     /// # Errors
-    /// `bool-value`, `digest-mismatch`, `decoded-size`, the rules `zstd-…`, `limit-decoded`; any error of the source.
+    /// `bool-value`, `digest-mismatch`, `decoded-size`, `whole-elements`, `nibble-value`, the rules `zstd-…`, `limit-decoded`; in
+    /// other formats, the format's rules on bools, checksums and compression; any error of the source.
     ///
     /// An error is final: every later call returns the same error, or [`Misuse::Aborted`] if the source failed.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, Error> {
@@ -494,7 +508,11 @@ impl Reader<'_> {
         self.reading.validates_bools = false;
     }
 
-    /// Reads the whole content into memory, if its size is within the limit `decoded`. Nothing may have been read before.
+    /// Reads the whole content into memory. Nothing may have been read before.
+    ///
+    /// # Errors
+    /// `limit-decoded` if the stored or the decoded size exceeds the limit, or if the decoded size of compressed content is not
+    /// known; the errors of [`read_chunk`](Self::read_chunk).
     pub(super) fn hold(&mut self) -> Result<Vec<u8>, Error> {
         let component = self.reading.component;
         let stored = component.extent().length();
@@ -534,7 +552,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the digest that the manifest declares and the digest that was computed, after the error `digest-mismatch`.
+    /// Returns the digest that the manifest declares and the digest that was computed, after the error `digest-mismatch`; `None`
+    /// before, and after any other error.
     pub fn mismatch(&self) -> Option<&Mismatch> {
         self.reading.mismatch.as_ref()
     }
@@ -578,7 +597,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Decodes the rest of a frame that has been begun, at most `most` bytes at a time, to verify the frame's checksum.
+    /// Decodes the rest of a frame that has been begun, at most `most` bytes at a time, to verify the frame's checksum. Does
+    /// nothing for components that are not seekable zstd.
     pub(crate) fn settle(&mut self, most: usize) -> Result<(), Error> {
         #[cfg(feature = "zstd")]
         if let Stored::Seekable(frames) = &mut self.reading.stored {
@@ -641,8 +661,8 @@ impl Reading<'_> {
         self.component.decoded_length()
     }
 
-    /// Returns the size of the next chunk in bytes, or 0 at the end. For compressed content of which all declared bytes
-    /// have come the size is 1, because only room for another byte shows that the stream ends there.
+    /// Returns the largest size that the next chunk may have in bytes, or 0 at the end. For compressed content of which all
+    /// declared bytes have come the size is 1, because only room for another byte shows that the stream ends there.
     fn wanted(&self) -> usize {
         let is_exact = matches!(self.stored, Stored::Raw(_) | Stored::Strided(_));
         let least = u64::from(!is_exact && self.records.is_none());
@@ -654,7 +674,8 @@ impl Reading<'_> {
         usize::try_from(left).unwrap_or(self.chunk).min(self.chunk)
     }
 
-    /// Returns the next chunk if the source lends it: uncompressed little-endian content that the source has in memory.
+    /// Returns the next chunk if the source lends it: uncompressed little-endian content that the source has in memory. Returns
+    /// `None` at the end, for a field of records, and for elements that are negated when they are read.
     fn lent<'c, R: ReadAt>(&mut self, source: &'c R) -> Result<Option<&'c [u8]>, BareError> {
         let (Stored::Raw(extent), ByteOrder::Little, None, true) = (
             &self.stored,
@@ -702,7 +723,8 @@ impl Reading<'_> {
         self.fill(source, room)
     }
 
-    /// Reads decoded bytes to the front of `room` until `room` is full or no bytes are left, and returns their number.
+    /// Reads decoded bytes to the front of `room`, at most until `room` is full or no bytes are left, and returns their number.
+    /// At the end, where that number is 0, verifies what [`end`](Self::end) verifies.
     fn fill<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.wanted().min(room.len());
         // One call decodes no more than the declared bytes, whatever the size of the buffer. Whether the stream ends there is
@@ -759,8 +781,8 @@ impl Reading<'_> {
 
     /// Returns the error to report after decoding into `room` failed with `error`. If the bytes that were decoded before the
     /// failure contain a wrong bool, the error is about this bool: a smaller buffer would have found it first, and the error
-    /// must not depend on the size of the buffer. If the content has a checksum, damage is always reported before wrong
-    /// bools.
+    /// must not depend on the size of the buffer. An error that does not reject the file, such as a failed read, is returned
+    /// unchanged. If the content has a checksum, damage is always reported before wrong bools.
     #[cold]
     fn first_error(&mut self, room: &[u8], error: Error) -> Error {
         let has_checksum = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
@@ -822,7 +844,7 @@ impl Reading<'_> {
 
     /// Returns the error to report for `error`. After a wrong bool, content with a checksum is read to its end: if the
     /// checksum is wrong, too, the content is damaged, and that error is returned instead of an error that blames the
-    /// writer.
+    /// writer. An error that occurs while the rest is read is also returned instead.
     #[cold]
     fn damage<R: ReadAt>(&mut self, source: &R, error: Error) -> Error {
         let has_checksum = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
@@ -886,8 +908,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns the offset in the file of the decoded byte at `position`, or `None` if the content is compressed or
-    /// strided.
+    /// Returns the offset in the file of the decoded byte at `position`, or `None` if the content is compressed or was brought
+    /// into row-major order.
     fn offset_of(&self, position: u64) -> Option<u64> {
         let Stored::Raw(extent) = self.stored else { return None };
         extent.offset().checked_add(position)

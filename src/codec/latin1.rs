@@ -101,8 +101,8 @@ impl Latin1 {
         Ok(())
     }
 
-    /// Returns the error for a text that does not spell the declared number of bytes. The parser of the header counted the bytes
-    /// that the text spells, so the file has changed since.
+    /// Returns the error for a text that does not spell the declared number of bytes, or that has a character that is no byte. The
+    /// parser of the header counted the bytes that the text spells, so the file has changed since.
     fn wrong_length(&self) -> Error {
         BareError::new(self.rules.length, self.offset).into()
     }

@@ -136,8 +136,9 @@ fn read<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]>>
 }
 
 impl Reader<'_> {
-    /// Lists the frames of a component that has several independent frames. Returns `None` for other components, and if
-    /// frames are too small, too large or expand too much. Nothing may have been read yet.
+    /// Lists the frames of a component that has several independent frames. Returns `None` for other components, for big-endian
+    /// zstd, if the file does not give the decoded size, and if frames are too small, too large or expand too much. Nothing may
+    /// have been read yet.
     pub(crate) fn frames(&self) -> Option<FrameList> {
         let component = &self.reading.component;
         let (extent, declared) = (component.extent(), component.decoded_length()?);

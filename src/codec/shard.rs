@@ -2,8 +2,8 @@
 //!
 //! The frame and the size of a shard are validated when the shard is bound, its digest when the shard is verified: v2
 //! §7.3. A source may return other bytes at a second read, because a server lies or the file changes. While the digest
-//! is computed, sums of blocks are therefore kept, and each later read is compared with them, whatever is read, in
-//! whatever order.
+//! is computed, sums of the blocks of all blobs are therefore kept, except of blobs whose own digest is as strong as that of the
+//! shard. Each later read of such blocks is compared with the sums, whatever is read, in whatever order.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -68,8 +68,8 @@ pub trait Find {
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error>;
 }
 
-/// A shard that has been found. Its file has the size that the table gives and, unless it is a file of another format,
-/// the frame of generation 2.
+/// A shard that has been found. Its file has the size that the table gives and, unless it is a file of another format or of
+/// an unsupported version, the frame of generation 2.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct BoundShard<'a, S> {
@@ -182,6 +182,10 @@ impl<S: ReadAt> BoundShard<'_, S> {
 
 /// Reads all of `shard` from `source`, and compares its digest. Returns the sums of the blocks of `blobs`, which are
 /// sorted and disjoint ranges of the shard.
+///
+/// # Errors
+/// `unsupported-digest`, before anything is read; `shard-digest` if the digest differs or the shard has none; any error of
+/// `source`; [`OutOfMemory`].
 pub(crate) fn compare(
     shard: &Shard<'_>,
     source: &impl ReadAt,
@@ -317,7 +321,7 @@ impl<'a, S> Shards<'a, S> {
         &mut self.bound
     }
 
-    /// Returns the first shard of the table that was not found.
+    /// Returns the first shard of the table that was not found, or `None` if all were found.
     pub fn missing(&self) -> Option<Shard<'a>> {
         self.missing
     }
@@ -396,7 +400,7 @@ fn same_blobs<'m, 's, S: ReadAt + 's>(
 
 /// Compares the digest of the file that all shards of `group` name. `shard` is the first shard of the group, and is
 /// read from `source`. Calls `keep` with the number of each shard and its outcome: the verified blocks of the shard's
-/// weak blobs, or the kind of the error.
+/// weak blobs (for the first shard those of the whole group), or the kind of the error.
 ///
 /// # Errors
 /// Errors that are no fault of the shard's bytes and may not occur next time: an error of `source`, [`OutOfMemory`].
@@ -498,7 +502,7 @@ impl<S: ReadAt> Shards<'_, S> {
     }
 
     /// Verifies the shards of those of `components` that have no digest of their own, so that these components may be
-    /// read.
+    /// read. Shards that were not found or have an unsupported version are passed over: reading from them fails.
     ///
     /// # Errors
     /// `shard-digest`, `unsupported-digest`; any error of a source.

@@ -5,8 +5,8 @@ use super::plan::{ColumnPacking, Order};
 /// For each of eight successive codes, the index of its group of 4 bits in a word of AWQ. Group 0 has the lowest bits of the word.
 const AWQ: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
-/// Fills `row` with the codes in `bytes`, which hold one row of codes of `bits` bits in little-endian words of 32 bits. Codes that
-/// the bytes do not hold stay as they are.
+/// Fills `row` with the codes in `bytes`, which hold one row of codes of `bits` bits in little-endian words of 32 bits. Numbers of
+/// `row` for which `bytes` hold no code stay as they are, or become 0 in an [`Order::Stream`] of other codes than 4 or 8 bits.
 pub(super) fn unpack(order: Order, bits: u8, bytes: &[u8], row: &mut [f32]) {
     let (words, _) = bytes.as_chunks::<4>();
     let mask = mask(bits);

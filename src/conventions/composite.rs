@@ -53,7 +53,8 @@ impl Composites {
     /// its tensors are written, and their new names still form a group.
     ///
     /// Whether a group of GPTQ or compressed-tensors can become an object also depends on the content of its order and its zero
-    /// points, which this function reads from `source`.
+    /// points, which this function reads from `source`. In an archive of a zTensor file, no groups are found. A group is left out
+    /// if none of its tensors is written.
     ///
     /// # Errors
     /// The errors of [`Component::reader`]; out of memory.
@@ -126,7 +127,7 @@ impl Composites {
 }
 
 /// Returns the ends that follow the common stem of a group's names: the end of the name of the group, then the role and the end of
-/// the name of each tensor.
+/// the name of each tensor. No tensors are listed for conventions that have no composite form.
 fn ends(convention: Convention) -> (&'static str, &'static [(&'static str, &'static str)]) {
     match convention {
         Convention::Mxfp4 => ("", &[("blocks", "_blocks"), ("scales", "_scales")]),

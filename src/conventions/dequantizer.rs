@@ -266,11 +266,12 @@ impl Converter {
 }
 
 impl<'a> Dequantizer<'a> {
-    /// Returns the next values, some rows of them. Returns `None` at the end, when all components have been read and verified.
+    /// Returns the next values: some rows of them, or those of a chunk. Returns `None` at the end, when all components have been
+    /// read and verified.
     ///
     /// # Errors
-    /// The errors of [`Reader::next_chunk`](crate::Reader::next_chunk); `limit-decoded` if a row does not fit in the limit; out of
-    /// memory.
+    /// The errors of [`Reader::next_chunk`](crate::Reader::next_chunk); `limit-decoded` if a row does not fit in the limit;
+    /// [`Misuse::Quantization`] or [`Misuse::Size`] if a component has more or fewer bytes than the shape needs; out of memory.
     pub fn next_chunk(&mut self) -> Result<Option<&[f32]>, Error> {
         match &mut self.0 {
             Computation::Rows(rows) => rows.next(),
@@ -278,7 +279,8 @@ impl<'a> Dequantizer<'a> {
         }
     }
 
-    /// Returns whether digests were verified, once all values have been read: [`Verified::Digest`] if each component has a digest.
+    /// Returns whether digests were verified, once all values have been read: [`Verified::Digest`] if each component with codes,
+    /// scales, zero points or an index of rows has a digest that matches. Returns `None` before any of them has been read.
     pub fn verified(&self) -> Option<Verified> {
         self.digests().verified
     }
@@ -312,8 +314,8 @@ impl<'a> Dequantizer<'a> {
 
 impl Verifier {
     /// Reads and verifies all components of a quantized tensor, and calls `take` with its values in row-major order, piece by
-    /// piece. Unlike [`object`](Self::object), the digests of components that hold no codes, scales or zero points are not
-    /// compared.
+    /// piece. Unlike [`object`](Self::object), this function does not fail if the digest of a component that holds no codes, scales
+    /// or zero points cannot be compared.
     ///
     /// # Errors
     /// The errors of [`Tensor::dequantizer`] and [`Dequantizer::next_chunk`]; `limit-decoded-total`; `unsupported-digest`.

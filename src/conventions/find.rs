@@ -44,14 +44,15 @@ const FP8_BLOCKS: [u64; 6] = [128, 64, 256, 32, 512, 16];
 /// The largest content that is read to find the shape of a tensor, in bytes.
 pub(super) const MOST_STATE: u64 = 4096;
 
-/// Returns whether a group that is found by the tensor called `name` has its shape in the content of a tensor.
+/// Returns whether a group that is found by the tensor called `name` may have its shape in the content of a tensor. Groups of
+/// NVFP4, whose codes may also have a name that ends in `_packed`, have it in the shapes of the tensors.
 pub(super) fn needs_content(name: &str) -> bool {
     let ends = ["_packed", ".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4"];
     ends.into_iter().any(|end| name.ends_with(end))
 }
 
-/// Finds the groups in the file with `manifest`. Shapes that are the content of a tensor are read from `source`. No tensor is in
-/// two groups, and no two groups have the same name.
+/// Finds the groups in the file with `manifest`. Shapes that are the content of a tensor are read from `source`; without a source,
+/// groups with such shapes are not found. No tensor is in two groups, and no two groups have the same name.
 pub(super) fn find(
     manifest: ManifestRef<'_>,
     source: Option<&dyn Source>,
@@ -169,7 +170,8 @@ impl<'a, 's> Finder<'a, 's> {
     }
 
     /// Returns the group of `tensor`, whose name is `stem` followed by the end that `anchor` has. Returns `None` if other tensors
-    /// are missing, or have other dtypes or shapes than the convention says.
+    /// are missing, or have other dtypes or shapes than the convention says. If the tensors contradict each other, also sets
+    /// `contradiction`.
     pub(super) fn group_of(
         &mut self,
         anchor: Anchor,
@@ -212,7 +214,8 @@ impl<'a, 's> Finder<'a, 's> {
     }
 
     /// Makes a group called `stem` followed by `suffix`, whose shape is `outer` followed by `inner`. Returns `None` if a tensor
-    /// that is no member has this name.
+    /// that is no member has this name, if the rank or the number of members exceeds a limit, and if the group would have no
+    /// elements or more than 64 bits count.
     fn group(
         &mut self,
         (stem, suffix): (&str, &str),
@@ -449,8 +452,8 @@ impl<'a, 's> Finder<'a, 's> {
         Ok(numbers.next().zip(numbers.next()).map(|(rows, columns)| [rows, columns]))
     }
 
-    /// Reads the whole content of a small tensor. Returns `None` without a source, or if the content has more than [`MOST_STATE`]
-    /// bytes or cannot be read.
+    /// Reads the whole content of a small tensor, or copies it if it was given. Returns `None` without a source, or if the content
+    /// has more than [`MOST_STATE`] bytes or cannot be read.
     fn content(&self, tensor: &Tensor<'_>) -> Result<Option<Vec<u8>>, Error> {
         let mut bytes = Vec::new();
         if let Some((_, given)) = self.given.filter(|(ordinal, _)| *ordinal == tensor.ordinal()) {

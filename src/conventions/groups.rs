@@ -46,7 +46,8 @@ impl<S: ReadAt> Archive<S> {
         Ok(self.with_groups(groups))
     }
 
-    /// Returns whether [`find_groups`](Self::find_groups) reads the content of tensors if it has a source.
+    /// Returns whether [`find_groups`](Self::find_groups) may read the content of tensors if it has a source. If this is false, it
+    /// reads nothing.
     pub fn needs_content_for_groups(&self) -> bool {
         self.generation().is_none() && self.names().any(needs_content)
     }
@@ -59,7 +60,7 @@ impl<S: ReadAt> Archive<S> {
     /// memory with their names.
     ///
     /// # Errors
-    /// Out of memory; a limit on the number of components.
+    /// Out of memory; a limit on the number of components; the errors of reading content from `source`.
     pub fn find_groups(&self, source: Option<&dyn Source>) -> Result<Groups, Error> {
         self.grouped(source).map(Groups)
     }

@@ -62,7 +62,7 @@ impl<'a> Pieces<'a> {
         Ok(Self::new(*component, component.reader()?, true))
     }
 
-    /// Creates a reader of the bytes at `needed`. If the component is not compressed, no other bytes are read.
+    /// Creates a reader of the bytes at `needed`. If the component is raw, no other bytes are read.
     pub(super) fn part(component: &Component<'a>, needed: Range<u64>) -> Result<Self, Error> {
         let mut pieces = Self::new(*component, component.part_reader()?, false);
         pieces.seeks = pieces.reader.seeks();
@@ -94,7 +94,7 @@ impl<'a> Pieces<'a> {
         (self.used, self.needed) = (0, needed);
     }
 
-    /// Returns the next `length` bytes.
+    /// Returns the next `length` bytes. Fails with [`Misuse::Quantization`] if there are fewer.
     pub(super) fn take(&mut self, length: usize) -> Result<&[u8], Error> {
         self.hold(length)?;
         let start = self.used;
@@ -102,7 +102,8 @@ impl<'a> Pieces<'a> {
         self.held.get(start..self.used).ok_or_else(|| BareError::internal().into())
     }
 
-    /// Returns the next `length` bytes without consuming them: the next call returns them again.
+    /// Returns the next `length` bytes without consuming them: the next call returns them again. Fails as [`take`](Self::take)
+    /// does.
     pub(super) fn peek(&mut self, length: usize) -> Result<&[u8], Error> {
         self.hold(length)?;
         let end = self.used.saturating_add(length);
@@ -175,7 +176,7 @@ impl<'a> Pieces<'a> {
     /// compared only there.
     ///
     /// # Errors
-    /// A whole component has more bytes than have been taken.
+    /// A component that is read whole has more bytes than have been taken; the errors of reading the rest.
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         if self.seeks {
             return self.reader.settle(usize_from_u32(self.component.limits().chunk()));
@@ -193,7 +194,7 @@ impl<'a> Pieces<'a> {
         digests.note(&self.component, self.reader.verified());
     }
 
-    /// Returns the number of bytes that have been decoded, if the component is compressed, and 0 otherwise.
+    /// Returns the number of bytes that have been decoded or skipped, if the component is compressed, and 0 otherwise.
     pub(super) fn decoded(&self) -> u64 {
         if self.component.encoding().is_compressed() { self.position } else { 0 }
     }

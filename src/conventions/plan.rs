@@ -71,7 +71,8 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Returns the type of the numbers of `component`.
+    /// Returns the type of the numbers of `component`, or `None` for a dtype that no convention uses for such numbers. Bytes that
+    /// are exponents (E8M0) are returned as `U8`.
     pub(super) fn of(component: &Component<'_>) -> Option<Self> {
         Some(match component.dtype() {
             DType::F32 => Self::F32,
@@ -255,8 +256,8 @@ impl<'a> UncheckedGroup<'a> {
         self.tensor.component(role)
     }
 
-    /// Reads the component `role` as `f32` numbers. Returns `None` if the tensor has no such component, if its type is not
-    /// numeric, or if its decoded length is unknown or above 64 KiB.
+    /// Reads the component `role` as `f32` numbers. Returns `None` if the tensor has no such component, if its type is not a
+    /// [`Number`], or if its decoded length is unknown or above 64 KiB.
     fn numbers(&self, role: &str) -> Result<Option<Vec<f32>>, Error> {
         let Some(component) = self.get(role) else { return Ok(None) };
         let (Some(number), Some(length)) = (Number::of(&component), component.decoded_length())
@@ -410,8 +411,9 @@ impl<'a> UncheckedGroup<'a> {
         if is_single { Plan { per_row: plan.rows().max(1), ..plan } } else { plan }
     }
 
-    /// Returns the plan of a tensor of bitsandbytes. Its blocks of codes with one scale run through all elements in row-major
-    /// order.
+    /// Returns the plan of a tensor of bitsandbytes with codes of 4 bits. Its blocks of codes with one scale run through all
+    /// elements in row-major order. Returns `None` if a table or a component of nested scales is missing, or has another size or
+    /// type.
     fn bnb4(
         &self,
         basic: impl Fn(&str, Codes, Component<'a>) -> Option<Plan<'a>>,

@@ -56,7 +56,8 @@ impl<'a> Restored<'a> {
         self.arrays.len()
     }
 
-    /// Returns the index of the object that is written as array `at`. Returns `None` if this array is restored from an object.
+    /// Returns the index of the object that is written as array `at`. Returns `None` if this array is restored from an object, or
+    /// if there is no such array.
     pub fn object(&self, at: usize) -> Option<usize> {
         match self.arrays.get(at)? {
             Item::Object(index) => Some(*index),
@@ -64,7 +65,7 @@ impl<'a> Restored<'a> {
         }
     }
 
-    /// Returns the tensor that is restored as array `at`. Returns `None` if this array is an object.
+    /// Returns the tensor that is restored as array `at`. Returns `None` if this array is an object, or if there is no such array.
     pub fn original(&self, at: usize) -> Option<&Original<'a>> {
         match self.arrays.get(at)? {
             Item::Original(index) => self.originals.get(*index),

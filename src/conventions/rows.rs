@@ -13,7 +13,8 @@ use crate::manifest::Component;
 use crate::num::u64_from_usize;
 use crate::rules::Limit;
 
-/// The number of values that are computed at a time, unless a row has more: few enough to stay in the first cache of a processor.
+/// The largest number of values that are computed at a time, unless a row, or the rows whose codes share words, have more: few
+/// enough to stay in the first cache of a processor.
 const PIECE: u64 = 1 << 12;
 
 /// For each value of a byte, the numbers for which the two codes in the byte stand.
@@ -108,9 +109,10 @@ pub(super) struct Rows<'a> {
     factors: Factors,
     /// The zero points of the rows of scales that are in the same words, if they are packed along the rows.
     held_zeros: Vec<f32>,
-    /// The factors of all rows, if an index assigns a row of scales to each row of values.
+    /// The factors of all rows of scales that are needed, if an index assigns a row of scales to each row of values.
     indexed: Option<Indexed<'a>>,
-    /// For each column of values, the ordinal of its column of scales, if an index assigns them; otherwise empty.
+    /// For each column of values, the ordinal of its column of scales, if an index assigns them. Empty without an index, or if the
+    /// index has the entry -1.
     columns: Vec<usize>,
     pairs: Box<Pairs>,
     values: Vec<f32>,
@@ -135,7 +137,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Creates a reader of the rows with the values `range`, and of the rows whose codes share words with them. Of components that
-    /// are not compressed, only what these rows need is read. Returns the reader, and the number of values before `range`.
+    /// are not compressed, only what these rows need is read; an index of columns is read whole. Returns the reader, and the
+    /// number of values that it returns before those of `range`.
     pub(super) fn part(plan: Plan<'a>, range: &Range<u64>) -> Result<(Self, u64), Error> {
         let columns = plan.columns.max(1);
         let unit = plan.unit();
@@ -269,7 +272,7 @@ impl<'a> Rows<'a> {
         self.pieces().fold(0, |sum, pieces| sum.saturating_add(pieces.decoded()))
     }
 
-    /// Checks that `values` values of type `f32` take no more bytes than the limit `decoded`.
+    /// Checks that `values` values of type `f32` take no more bytes than the limit `decoded`. Fails with `limit-decoded`.
     fn charge(&self, values: u64) -> Result<(), Error> {
         let bytes = values.saturating_mul(4);
         if bytes <= self.plan.data.limits().decoded() {
@@ -279,7 +282,11 @@ impl<'a> Rows<'a> {
         Err(over.at(self.plan.data.location()).into())
     }
 
-    /// Returns the values of the next rows. Returns `None` at the end.
+    /// Returns the values of the next rows. Returns `None` at the end, after the components have been finished and their checksums
+    /// verified.
+    ///
+    /// # Errors
+    /// `limit-decoded`; the errors of reading the components; out of memory.
     pub(super) fn next(&mut self) -> Result<Option<&[f32]>, Error> {
         let columns = self.plan.columns;
         let left = self.end.saturating_sub(self.row);
@@ -375,7 +382,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Reads the next row of scales and its zero points into `factors`. Scales that are quantized themselves are decoded first.
+    /// Reads the next row of scales and its zero points into `factors`. Scales that are quantized themselves are decoded first, and
+    /// the global scale of the tensor is applied.
     fn next_factors(&mut self) -> Result<(), Error> {
         let Self { plan, scales, zeros, nested, factors, held_zeros, scale_row, .. } = self;
         let columns = size(plan.scale_columns)?;
@@ -444,7 +452,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Turns the decoded codes of the next row into values in place: applies the scales and zero points of the row with the
-    /// formula of the plan.
+    /// formula of the plan. Values whose index refers to no scale become NaN.
     fn apply(&mut self, row: &mut [f32]) -> Result<(), Error> {
         let columns = size(self.plan.scale_columns)?;
         if let Some(indexed) = &mut self.indexed {

@@ -91,7 +91,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns whether each component has the size that the shape asks for; `None` if a size exceeds 64 bits.
+    /// Returns whether each component has the size that the shape asks for, and the rows and columns fill whole bytes and words.
+    /// Returns `None` or false if a size exceeds 64 bits.
     pub(super) fn has_sizes(&self) -> Option<bool> {
         let (rows, columns, scale_rows) = (self.rows(), self.columns, self.scale_rows()?);
         let is = |component: &Component<'_>, bytes: Option<Range<u64>>| {

@@ -10,7 +10,8 @@ pub enum Verified {
     Digest,
     /// The manifest gives no digest.
     NoDigest,
-    /// The digest cannot be verified: its algorithm is unknown, or needs the feature `digest`.
+    /// The digest cannot be verified: its algorithm is unknown, or needs the feature `digest`. Or the file has a checksum, which
+    /// needs the feature `deflate`.
     Unverifiable,
 }
 

@@ -62,7 +62,8 @@ struct Context {
     advice: Option<&'static str>,
 }
 
-/// The borrowed names that say where an error is: of the tensor, the component and the shard.
+/// The borrowed names that say where an error is: of the tensor and the component, with the generation of the file and the range of
+/// its manifest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named<'m> {
     pub(crate) generation: Option<Generation>,
@@ -135,7 +136,7 @@ impl Error {
         self
     }
 
-    /// Sets the advice to `advice`, which replaces the advice of the rule. Unstable.
+    /// Sets the advice to `advice`, which replaces the advice of the rule. `None` changes nothing. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     #[must_use]
@@ -146,7 +147,8 @@ impl Error {
         self
     }
 
-    /// Adds the names in `named` to this error. Names that the error already has are kept.
+    /// Adds the names in `named` to this error. Names that the error already has are kept, and the name of a component is added
+    /// only together with that of the tensor.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn named(mut self, named: &Named<'_>) -> Self {
@@ -527,8 +529,8 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Returns the `io::Error` that is the source of this error if the system failed to read or write, and otherwise an
-/// `io::Error` that wraps this error.
+/// Returns the `io::Error` that is the source of this error if the system failed to read or write. Returns
+/// [`io::ErrorKind::OutOfMemory`] alone if memory is out, and otherwise an `io::Error` that wraps this error.
 #[cfg(feature = "std")]
 impl From<Error> for io::Error {
     fn from(mut error: Error) -> Self {

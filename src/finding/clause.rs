@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::rules::Generation;
 
 /// Selects from `clauses`, the clauses of a rule in all documents, those of `generation` and those of the standards on which
-/// all generations are based. Returns all clauses if the generation has none of its own.
+/// all generations are based. Returns all clauses if there is neither a clause of the generation nor one of a standard.
 pub fn clause_of(clauses: &str, generation: Generation) -> String {
     let own = format!("v{} ", generation.as_str());
     let mut kept = Vec::new();

@@ -361,8 +361,8 @@ pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), OutOfMemor
     items.try_reserve(usize_from_u32(more)).map_err(|_| OutOfMemory)
 }
 
-/// A check of whether blobs come in order: each begins at or after the end of the blob before. Blobs in order do not
-/// overlap, so that most files need no sorting.
+/// A check of whether blobs come in order: each begins at or after the end of the blob before. Empty blobs do not count. Blobs in
+/// order do not overlap, so that most files need no sorting.
 #[derive(Clone, Copy, Debug, Default)]
 struct InOrder {
     /// The largest offset at which a blob that is not empty has ended so far.
@@ -422,8 +422,8 @@ impl<'f> OfFile<'f> {
 
 /// Finds the component to report for the blobs of one file. The blobs are sorted by offset and length. If `rule`
 /// forbids an overlap, the first blob that overlaps an earlier blob is reported; among components with the same blob,
-/// the last is reported. If the overlaps are allowed, the component with which the total of bytes exceeds `most` is
-/// reported.
+/// the last is reported. If there are overlaps and they are allowed, the component with which the total of bytes exceeds `most`
+/// is reported. Returns `None` if no component is to be reported.
 fn find_overlap(
     components: &[ComponentRecord],
     of_file: OfFile<'_>,

@@ -262,7 +262,8 @@ impl<'o> Builder<'o> {
     /// Checks the tensor `object`, and adds it to the index.
     ///
     /// # Errors
-    /// A rule that views rely on, such as `blob-bounds` or `dense-size`; a limit; out of memory. The error's location
+    /// A rule that views rely on, such as `blob-bounds` or `dense-size`; [`Misuse::Layout`] for a layout that needs attributes; a
+    /// limit; out of memory; the first error of the builder, if an earlier call failed. The error's location
     /// holds the ordinal of the tensor: its position among the calls of `push`, counted from 0. An error about the file
     /// has the name and the offset of the tensor. If the first component of the tensor is in another file, the error has
     /// the name of that file and no offset, because the builder does not know where the header of that file begins.

@@ -188,7 +188,8 @@ pub struct RawComponent<'a> {
     /// must begin with the first element and end with the last. Only for dense tensors whose elements take whole bytes,
     /// in formats with [`StreamRules`].
     pub strides: Option<&'a [u64]>,
-    /// The encoding of the blob: raw, zstd or deflate. [`Encoding::Negated`] is not among them: `negation` says it.
+    /// The encoding of the blob: raw or zstd or, in formats with [`StreamRules`], deflate or Latin-1. [`Encoding::Negated`] is not
+    /// among them: `negation` says it.
     pub encoding: Encoding,
     /// The parts of the elements whose sign is the opposite of the stored one. Only for raw floats and complex numbers in dense
     /// tensors, in formats with [`StreamRules`].

@@ -27,7 +27,7 @@ pub(crate) struct ObjectRecord {
 /// The logical type of elements, which may be unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Logical {
-    /// The logical type that the `type` field names, or that a dtype of 1.1 implies.
+    /// The logical type that the `type` field names, or that a dtype of 1.1 or of another format implies.
     pub(crate) known: Option<LogicalType>,
     /// Whether the component has a `type` field with an unknown name.
     pub(crate) unknown: bool,
@@ -187,7 +187,7 @@ pub(crate) struct ComponentRecord {
     pub(crate) details: u32,
     /// The role, or `None` for a role that no layout defines. The [`Details`] then hold the role's name.
     pub(crate) role: Option<Role>,
-    /// The storage type; `None` for an unknown dtype of 0.1.
+    /// The storage type; `None` for an unknown dtype of 0.1, and in other formats for elements that are not handed out.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
     /// Whether the component has a `type` field that says more than the dtype.
@@ -414,8 +414,8 @@ impl ComponentRecord {
     }
 }
 
-/// The range of a blob in its file. In 1.x, the range starts at a multiple of 64 and ends before the manifest. In
-/// generation 2, the range starts at a multiple of 4096 and ends before the footer.
+/// The range of a blob in its file. In 0.1 and 1.x, the range starts at a multiple of 64 and ends before the manifest. In
+/// generation 2, the range starts at a multiple of 4096 and ends before the footer. In other formats, it may start at any offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     offset: u64,
@@ -428,7 +428,8 @@ impl Extent {
         Self { offset, length }
     }
 
-    /// Returns the offset of the first byte in the file: a multiple of 64 in 1.x, and of 4096 in generation 2.
+    /// Returns the offset of the first byte in the file: a multiple of 64 in 0.1 and 1.x, of 4096 in generation 2, and any offset
+    /// in other formats.
     pub fn offset(&self) -> u64 {
         self.offset
     }

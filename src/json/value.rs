@@ -158,7 +158,7 @@ fn compare(one: &Chunks<'_>, other: &Chunks<'_>) -> Ordering {
 }
 
 /// Returns the bits, as a double, of the NaN that `spelled` encodes, a CBOR float of 2, 4 or 8 bytes. The bits are widened
-/// without arithmetic, which could change them.
+/// without arithmetic, which could change them. Returns [`ONE_NAN`] if `spelled` is no CBOR float.
 pub fn nan(spelled: &[u8]) -> u64 {
     let (fraction, sign) = match spelled {
         [0xf9, half @ ..] => {

@@ -74,8 +74,8 @@ impl<'a> Tensor<'a> {
     /// aligned and in this byte order, and otherwise decoded into owned memory within the limits that the file was opened
     /// with.
     ///
-    /// Elements that are decoded or copied have been verified by the digest of the component. Borrowed elements have
-    /// not been verified: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
+    /// Elements that are decoded or copied have been verified by the digest of the component, if it has one. Borrowed elements
+    /// have not been verified: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
     ///
     /// ```
     /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -169,9 +169,9 @@ impl<'a> Tensor<'a> {
     /// borrowed, and other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `csr-indptr-start`,
-    /// `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`, `csr-indptr-size` if the manifest does not give
-    /// the sizes (zstd in 1.1).
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`Component::read`]; `csr-indptr-start`, `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`,
+    /// `csr-indptr-size` if the manifest does not give the sizes (zstd in 1.1).
     pub fn csr(&self) -> Result<Csr<'a>, Error> {
         self.read_as(Layout::SparseCsr, Csr::of)
     }
@@ -180,8 +180,8 @@ impl<'a> Tensor<'a> {
     /// other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `index-range`; `coo-nnz`
-    /// if the manifest does not give the sizes (zstd in 1.1).
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`Component::read`]; `index-range`; `coo-nnz` if the manifest does not give the sizes (zstd in 1.1).
     pub fn coo(&self) -> Result<Coo<'a>, Error> {
         self.read_as(Layout::SparseCoo, Coo::of)
     }
@@ -190,9 +190,9 @@ impl<'a> Tensor<'a> {
     /// in memory are borrowed, and other components are decoded.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`quantization`](Self::quantization) and
-    /// [`Component::read`]; [`Misuse::Quantization`] at the object if its rank is not 2, and at a component whose type
-    /// or number of elements does not match the shape and the attributes.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`quantization`](Self::quantization) and [`Component::read`]; [`Misuse::Quantization`] at the object if its rank is
+    /// not 2, and at a component whose type or number of elements does not match the shape and the attributes.
     pub fn quantized(&self) -> Result<Quantized<'a>, Error> {
         self.read_as(Layout::QuantizedGroup, Quantized::of)
     }
@@ -201,9 +201,9 @@ impl<'a> Tensor<'a> {
     /// validate these attributes, and they may be missing.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; [`Misuse::Quantization`] at the object if an attribute is
-    /// missing or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is unknown, or a whole
-    /// number of codes does not fill a word.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense));
+    /// [`Misuse::Quantization`] at the object if an attribute is missing or of another type, `bits` is not from 1 to 32,
+    /// `group_size` is 0, `packing` is unknown, or `bits` is not the number of bits that `packing` gives to a code.
     pub fn quantization(&self) -> Result<Quantization, Error> {
         self.read_as(Layout::QuantizedGroup, Quantization::of)
     }
@@ -212,8 +212,8 @@ impl<'a> Tensor<'a> {
     /// borrowed, and other components are decoded. The elements are not converted.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; the errors of [`Component::read`]; `nibble-value`;
-    /// `unsupported-type` if the `type` of its elements is unknown.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)); the errors of
+    /// [`Component::read`]; `nibble-value`; `unsupported-type` if the `type` of its elements is unknown.
     pub fn mx(&self) -> Result<Mx<'a>, Error> {
         self.read_as(Layout::Mx, Mx::of)
     }
@@ -221,7 +221,8 @@ impl<'a> Tensor<'a> {
     /// Returns the sizes of the blocks of an object with one scale for each block, without reading its elements.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; `unsupported-type`.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense));
+    /// `unsupported-type`.
     pub fn mx_blocks(&self) -> Result<MxBlocks, Error> {
         self.read_as(Layout::Mx, MxBlocks::of)
     }
@@ -229,8 +230,8 @@ impl<'a> Tensor<'a> {
     /// Returns the object as groups of codes (2). [`to_f32`](Self::to_f32) computes its weights.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; `unsupported-type` if a component other than scales that
-    /// are exponents has a `type`.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense));
+    /// `unsupported-type` if a component other than scales that are exponents has a `type`.
     pub fn quant_group(&self) -> Result<QuantGroup<'a>, Error> {
         self.read_as(Layout::QuantGroup, QuantGroup::of)
     }
@@ -238,7 +239,7 @@ impl<'a> Tensor<'a> {
     /// Returns the object as blocks of a GGUF type (2).
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout.
+    /// [`Misuse::Layout`] if the object has another layout (if that is unknown, see [`dense`](Self::dense)).
     pub fn gguf_blocks(&self) -> Result<GgufBlocks<'a>, Error> {
         self.read_as(Layout::GgufBlocks, GgufBlocks::of)
     }
@@ -266,13 +267,15 @@ impl<'a> Tensor<'a> {
         self.named(error)
     }
 
-    /// Returns the error of an object of 0.1 or 2 with an unknown layout, which cannot be read as a tensor.
+    /// Returns the error of an object of 0.1 or 2 with an unknown layout, which cannot be read as a tensor. Returns `None` for any
+    /// other object.
     pub(crate) fn unknown_layout(&self) -> Option<BareError> {
         let why = self.facts().unknown_format.filter(|_| self.layout() == Layout::Unknown)?;
         self.components().next().map(|first| first.error(why))
     }
 
-    /// Returns the error of the first component with a `type` that the profile of the object (2) does not define.
+    /// Returns the error of the first component with a `type` that the profile of the object (2) does not define; `None` if
+    /// there is no such component.
     pub(crate) fn type_beyond_profile(&self) -> Option<BareError> {
         let part = self.components().find(Component::is_beyond_profile)?;
         Some(part.error(Unsupported::LogicalType))
@@ -334,8 +337,8 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// [`Misuse::NoFile`] if the component comes from a manifest without its file; [`Misuse::NotInMemory`] if the file
-    /// is not in memory; [`Misuse::Compressed`] if the component is not raw; `unsupported-dtype`, `unsupported-encoding`
-    /// in 0.1.
+    /// is not in memory; [`Misuse::Compressed`] if the component is not raw; the errors of [`readable`](Self::readable); errors of
+    /// the shard that the component is in.
     pub fn view(&self) -> Result<View<'a>, Error> {
         self.view_in_memory()?.ok_or_else(|| self.misuse(Misuse::NotInMemory))
     }
@@ -374,8 +377,8 @@ impl<'a> Component<'a> {
     /// Creates a view of the component in `file`, all bytes of the file that the component is in.
     ///
     /// # Errors
-    /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if `file` is shorter than the file that was
-    /// opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if `file` ends before the component does;
+    /// `unsupported-shard` if the component is in a shard; the errors of [`readable`](Self::readable).
     // Inlined, as `get` and `dense` are: a struct whose address is passed stays in memory, and loading 16 bytes of it
     // where two stores of 8 have just been stalls the processor. Looking up would take nearly twice as long.
     #[inline]
@@ -405,7 +408,7 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// [`Misuse::Compressed`] if the component is not raw; [`Misuse::Size`] if the length of `blob` is not that of the
-    /// extent; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    /// extent; the errors of [`readable`](Self::readable).
     pub fn bind<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
         let storage = self.readable()?;
         let extent = self.extent();
@@ -448,8 +451,8 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
-    /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7. In other formats, the rule of the format about elements that zten
-    /// does not read. Components of 1.1 and 1.2 can always be read.
+    /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7. In other formats, the rule of the format about elements that
+    /// zten does not read. Components of 1.1 and 1.2 can always be read.
     #[inline]
     pub fn readable(&self) -> Result<StorageType, Error> {
         match self.stored_and_known() {
@@ -535,8 +538,8 @@ impl<'a> Component<'a> {
     }
 
     /// Returns a decoded, little-endian and verified copy of the content. Memory grows with the bytes that are read,
-    /// whatever the file claims. If the manifest gives the decoded size, at most that much memory is taken, rounded up
-    /// to 64 bytes.
+    /// whatever the file claims. If the manifest gives the decoded size, the copy takes at most that much memory, rounded up
+    /// to 64 bytes. The reader takes memory besides: see [`Reader`].
     ///
     /// # Errors
     /// The errors of [`reader`](Self::reader) and [`Reader::next_chunk`]; [`OutOfMemory`](crate::error::OutOfMemory).
@@ -586,8 +589,9 @@ impl<'a> Component<'a> {
 
     /// Reads the content as [`read`](Self::read) does into `buffer`, whose length must be that of the decoded content
     /// ([`decoded_length`](Self::decoded_length) if that is known). Bytes go from the source or the decoder straight
-    /// into `buffer` and are hashed there. Only decoding zstd allocates memory. The elements can be borrowed as native
-    /// elements if `buffer` is aligned for them.
+    /// into `buffer` and are hashed there. Memory is allocated only for decoding, for elements that are not stored in row-major
+    /// order, for fields of records, and for bytes outside of the component that its checksum covers. The elements can be
+    /// borrowed as native elements if `buffer` is aligned for them.
     ///
     /// After an error the content of `buffer` is unspecified.
     ///
@@ -659,6 +663,10 @@ impl<'a> Component<'a> {
     }
 
     /// Calls `take` with the bytes of the elements, chunk by chunk.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] if the elements are not of type `T`; [`Misuse::Size`] if a chunk ends within an element; the errors of the
+    /// reader and of `take`.
     fn each_chunk<T: Element>(
         &self,
         mut take: impl FnMut(ChunksExact<'_, u8>) -> Result<(), BareError>,

@@ -63,7 +63,8 @@ impl<T: Element> Iterator for Elements<'_, T> {
 impl<T: Element> ExactSizeIterator for Elements<'_, T> {}
 
 /// An iterator over the indices of a sparse object, or other integers of any type, which are read in place and widened
-/// to `u64`. For elements that are not integers it returns their bits; the rules do not allow such indices.
+/// to `u64`. A negative index becomes `u64::MAX`. For elements that are not integers it returns their bits; the rules do not allow
+/// such indices.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Widened<'d> {

@@ -24,7 +24,8 @@ use crate::num::u64_from_usize;
 /// | `scales`, and as many zero points | as the weights, but along the axis one for each group |
 ///
 /// A weight is (code − zero point) × scale. Codes are unsigned, and fill the words of `data` one after the other in the
-/// order of the weights. Without zero points, they are 0. The specification contradicts itself about the number of scales if
+/// order of the weights. If the component `zeros` is missing, all zero points are the number that the attribute `zero_point`
+/// gives, or 0 if its form is `none`. The specification contradicts itself about the number of scales if
 /// `group_size` is 0, so either is read: one scale for each lane, or one for each weight.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -186,7 +187,8 @@ impl<'a> QuantGroup<'a> {
         })
     }
 
-    /// Returns the position of the scale of the weight `first`, and of the weights after it, if there are `scales` scales.
+    /// Returns an iteration over the positions of the scales of the weight `first` and of the weights after it, if the object has
+    /// `scales` scales. Returns `None` if the axis is not a dimension of the object, or if a number overflows.
     fn scale_positions(&self, first: u64, scales: u64) -> Option<ScalePlaces> {
         let object = self.data.tensor();
         let (shape, axis) = (object.shape(), usize::try_from(self.axis).ok()?);

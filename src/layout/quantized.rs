@@ -253,8 +253,11 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Checks the types and the numbers of elements of `packed_weight`, `scales` and `zeros`. A number is `None` if only decoding
-    /// tells it.
+    /// Checks the types and the numbers of elements of `packed_weight`, `scales` and `zeros`, and that the inputs fill whole words.
+    /// A number is `None`, and is not checked, if only decoding tells it.
+    ///
+    /// # Errors
+    /// [`Misuse::Quantization`] at the component that does not match.
     fn check(&self, parts: [Option<(ViewType, Option<u64>)>; 3]) -> Result<(), BareError> {
         let [words, scales, zeros] = parts;
         let fits = |part: Option<(ViewType, Option<u64>)>, types: &[StorageType], count| {

@@ -42,7 +42,9 @@ pub(crate) enum CodeForm {
     },
 }
 
-/// The error of bytes that the other form cannot hold: a number that is too large, or set bits that belong to no code.
+/// The error of bytes that the other form cannot hold: a number that is too large, an `f16` that stores no number, or in
+/// [`Columns`](CodeForm::Columns) set bits below the last row. Set bits after the last code of a row of [`Rows`](CodeForm::Rows) or
+/// [`Awq`](CodeForm::Awq) are no error, and are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lossy;
 
@@ -265,7 +267,7 @@ impl Recode {
         Some([self.from.bytes(rows, columns)?, self.to.bytes(rows, columns)?])
     }
 
-    /// Returns the number of rows that are converted together.
+    /// Returns the number of rows that are converted together. The last rows may be fewer.
     fn unit(self) -> u64 {
         let [_, columns] = self.shape;
         let least = self.from.unit().max(self.to.unit());
@@ -295,7 +297,7 @@ pub(crate) struct Recoder {
     out: Vec<u8>,
 }
 
-/// Makes `buffer` `length` bytes long.
+/// Makes `buffer` `length` bytes long, all of them 0.
 fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<(), OutOfMemory> {
     let length = usize::try_from(length).map_err(|_| OutOfMemory)?;
     buffer.clear();
@@ -313,8 +315,8 @@ impl Recoder {
         Self { recode, left, held: Vec::new(), numbers: Vec::new(), out: Vec::new() }
     }
 
-    /// Converts the next bytes `chunk`, and passes the result to `take`. Bytes after the last row are ignored: the caller has
-    /// compared the lengths.
+    /// Converts the next bytes `chunk`, and passes the result to `take`. Bytes that do not fill a unit of rows are held for the
+    /// next call. Bytes after the last row are ignored: the caller has compared the lengths.
     ///
     /// # Errors
     /// The error of `take`; `lossy()` if the other form cannot hold the numbers; out of memory.

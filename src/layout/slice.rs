@@ -19,16 +19,17 @@ use crate::read_at::ReadAt as _;
 /// A part of a dense array: a range of each dimension.
 ///
 /// [`Tensor::slice`] creates a slice. A slice knows its range of the decoded bytes and, if the array is not compressed,
-/// of the file, and reads no more than it needs. Its elements are in row-major order, as those of the array are: v1.1
-/// III.1, v1.2 §3. Memory for a slice does not depend on the size of the data.
+/// of the file, and reads little more than it needs, if the elements are stored in row-major order: see [`parts`](Self::parts).
+/// Its elements are in row-major order, as those of the array are: v1.1 III.1, v1.2 §3. Memory for the slice itself does not depend
+/// on the size of the data.
 ///
 /// | what | when |
 /// | --- | --- |
 /// | [`view`](Self::view) | where it lies in the file, in one piece |
 /// | [`to_vec`](Self::to_vec), [`read`](Self::read), [`parts`](Self::parts) | always: decoded, into memory or piece by piece |
 ///
-/// Reading a slice verifies no digest and no checksum: a digest covers all of a component, and a checksum covers all of
-/// a component or of a storage that several tensors share.
+/// Reading a slice verifies no digest, and no checksum of a whole component or of a storage that several tensors share, unless all
+/// of the component has to be decoded anyway: see [`parts`](Self::parts).
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
@@ -76,7 +77,7 @@ impl<'a> Tensor<'a> {
     /// # Errors
     /// [`Misuse::Slice`] if there are more ranges than dimensions, or a range ends before its start or beyond its
     /// dimension; [`Misuse::Type`] if the size of an element is not known; [`OutOfMemory`](crate::error::OutOfMemory);
-    /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    /// the errors of [`dense`](Self::dense) and [`Component::readable`].
     #[expect(clippy::needless_pass_by_value, reason = "ranges are written where they are given")]
     pub fn slice(&self, ranges: impl Ranges) -> Result<Slice<'a>, Error> {
         let component = self.dense()?;
@@ -322,11 +323,12 @@ impl<'a> Slice<'a> {
     ///
     /// Of a raw component at most a chunk around each run is read. Of a component in frames (`zt.zstd-seekable/1`) the
     /// seek table and each frame with bytes of the slice are read; a frame is read to its end, so that its checksum and
-    /// size are verified. zstd of 1.x is decoded from its beginning to its end.
+    /// size are verified. zstd of 1.x, deflated content and fields of records are decoded from their beginning to their end. If
+    /// elements are not stored in row-major order, all of the blob is read into memory first.
     ///
-    /// The digest covers all of a component. The outcome of verifying the digest is returned only for encodings that have to be decoded
-    /// from the beginning to the end, such as zstd of 1.x. For raw components and components in frames, no digest is computed, and
-    /// `None` is returned.
+    /// The digest covers all of a component. The outcome of verifying the digest is returned only for content that has to be
+    /// decoded from the beginning to the end, such as zstd of 1.x. For raw components, components in frames and elements that are
+    /// not stored in row-major order, `None` is returned.
     ///
     /// # Errors
     /// The errors of [`Component::reader`] and [`Reader::next_chunk`](crate::Reader::next_chunk); [`Misuse::Type`] if
@@ -579,7 +581,8 @@ impl SliceRanges<'_> {
     }
 
     /// Joins the next range with the ranges after it that lie at most `gap` bytes apart, as long as all of them
-    /// together span at most `most` bytes. Returns the joined range, and the number of ranges in it.
+    /// together span at most `most` bytes. If `gap` is 0, no ranges are joined. Returns the joined range, which is longer than
+    /// `most` only if it is a single range, and the number of ranges in it; `None` if no ranges are left.
     fn cover(&self, gap: u64, most: u64) -> Option<(Range<u64>, usize)> {
         let mut ahead = self.clone();
         let (mut cover, mut count) = (ahead.next()?, 1_usize);

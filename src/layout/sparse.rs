@@ -361,7 +361,8 @@ impl<'a> Coo<'a> {
         self.coords().len().checked_div(self.shape.len()).unwrap_or_default()
     }
 
-    /// Returns the coordinates of all entries in dimension `dimension`; 0 is the outermost.
+    /// Returns the coordinates of all entries in dimension `dimension`; 0 is the outermost. Returns `None` if the tensor has no
+    /// such dimension.
     pub fn axis(&self, dimension: usize) -> Option<View<'_>> {
         let start = self.nnz().checked_mul(dimension).filter(|_| dimension < self.shape.len())?;
         self.coords().part(start..start.checked_add(self.nnz())?)
@@ -445,7 +446,8 @@ impl<'a> Coo<'a> {
     }
 }
 
-/// Fills `dense`, whose length must be `length`, with the values of entries, and with zeros.
+/// Fills `dense`, whose length must be `length`, with the values of `entries`, which are positions in `dense` with their values,
+/// and with zeros elsewhere. Fails with [`Misuse::Buffer`] if `dense` has another length.
 fn fill_dense<T: Element>(
     dense: &mut [T],
     length: Option<u64>,

@@ -43,7 +43,8 @@ pub(crate) struct ViewType {
     pub(crate) order: ByteOrder,
     /// The rule that bools other than 0 and 1 break; `None` for other types, and in 0.1.
     pub(crate) bool_rule: Option<ErrorKind>,
-    /// The offset of the bytes in the file; `None` if they are compressed in the file.
+    /// The offset of the bytes in the file; `None` if the file does not hold these bytes, because the elements are compressed, or
+    /// are not stored in row-major order, for example.
     pub(crate) offset: Option<u64>,
     pub(crate) location: Location,
 }
@@ -211,8 +212,8 @@ impl<'d> View<'d> {
     /// number of elements.
     ///
     /// # Errors
-    /// [`Misuse::Type`] if the elements have another type; [`Misuse::Size`] if there are fewer; `nibble-value` if the
-    /// unused high nibble of the last byte is not 0.
+    /// [`Misuse::Type`] if the elements have another type; [`Misuse::Size`] if there are fewer; `nibble-value` if `count` is
+    /// odd and ends in the last byte of the view, whose unused high nibble is not 0.
     pub fn nibbles(
         &self,
         count: usize,

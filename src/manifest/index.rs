@@ -48,7 +48,8 @@ pub(crate) enum TextIn {
     Held,
     /// The texts are in this range of the held bytes, which are the whole file.
     File(Range<usize>),
-    /// The texts are in this buffer, which the parser of another format has filled. The held bytes are the whole file.
+    /// The texts are in this buffer: the manifest of a zTensor file, or the texts that the parser of another format has kept. The
+    /// held bytes are those of the whole file, as far as its source lends them.
     Own(Vec<u8>),
 }
 
@@ -89,8 +90,8 @@ impl<'a> ManifestRef<'a> {
         self.validated.version
     }
 
-    /// Returns the facts about the generation of a zTensor file that its parser, its checks and its writer use. Returns `None` for other
-    /// formats.
+    /// Returns the facts about the generation of a zTensor file that its parser, its checks and its writer use. Returns `None`
+    /// for other formats.
     pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
         self.validated.dialect
     }

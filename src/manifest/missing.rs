@@ -4,7 +4,7 @@ use super::index::ManifestRef;
 use crate::error::Error;
 
 /// Creates the error for `name`, which no tensor of `manifest` has. The error suggests the most similar name, unless all
-/// names differ much from `name`.
+/// names that are compared differ much from `name`, or `name` is too long to be compared.
 #[cold]
 pub(super) fn missing(name: &str, manifest: ManifestRef<'_>) -> Error {
     Error::no_tensor(name, nearest(name, manifest))

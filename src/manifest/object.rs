@@ -57,7 +57,9 @@ impl<'a> Tensor<'a> {
         Location::new(Some(self.ordinal), None)
     }
 
-    /// Adds to `error` the name of this tensor, and the role of the component that the location of the error gives.
+    /// Adds to `error` the name of this tensor, the role of the component that the location of the error gives, and the generation
+    /// of the file and the range of its manifest. An index that is out of range also gets its dimension, and an error about
+    /// elements that zten does not read gets a sentence with the name of their type.
     #[cfg(feature = "std")]
     #[cold]
     pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
@@ -143,7 +145,7 @@ impl<'a> Tensor<'a> {
     }
 
     /// Returns the type of the tensor's elements: of the component `data`, of `values` in sparse layouts, and of
-    /// `packed_weight` in quantized groups.
+    /// `packed_weight` in quantized groups. Returns [`DType::Unknown`] if the tensor has no such component.
     pub fn dtype(&self) -> DType {
         let role = match self.layout() {
             Layout::SparseCsr | Layout::SparseCoo => "values",
@@ -203,7 +205,8 @@ impl<'a> Tensor<'a> {
         components.map(move |(ordinal, record)| object.component_of(len_u32(ordinal), record))
     }
 
-    /// Returns component number `ordinal` of the tensor, counted from 0 in the order of the manifest, in O(1).
+    /// Returns component number `ordinal` of the tensor, counted from 0 in the order of the manifest, in O(1). Returns `None` if
+    /// there is no such component.
     pub fn component_at(&self, ordinal: u32) -> Option<Component<'a>> {
         let record = self.records().get(usize_from_u32(ordinal))?;
         Some(self.component_of(ordinal, record))
@@ -540,7 +543,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns the name of the shard that holds the blob (2), or `None` if the blob is in this file: v2 §7.1.
+    /// Returns the name of the shard (2) or sibling file that holds the blob, or `None` if the blob is in this file: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
         let shard = self.parts.index().shards.get(usize_from_u32(self.record.file))?;
         Some(self.text(shard.name))
@@ -575,8 +578,9 @@ impl<'a> Component<'a> {
     /// Returns a reader of the file that the component is in. Unstable.
     ///
     /// # Errors
-    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; `unsupported-shard`, `shard-digest` and
-    /// [`Misuse::UnverifiedShard`] if the shard of the component was not found, has another digest, or has not been verified.
+    /// [`Misuse::NoFile`] if the component comes from a manifest without its file; `unsupported-shard`, `unsupported-version`,
+    /// `shard-digest` and [`Misuse::UnverifiedShard`] if the shard of the component was not found, is of an unsupported version,
+    /// has another digest, or has not been verified.
     #[doc(hidden)]
     pub fn located(&self) -> Result<Located<'a>, Error> {
         let source =
@@ -658,14 +662,14 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns whether the elements are stored by strides or in column-major order, as other formats allow. Reading
-    /// returns them in row-major order all the same, but they cannot be borrowed.
+    /// Returns whether the elements are stored by strides, in column-major order or as a [field](Self::is_field_of_records) of
+    /// records, as other formats allow. Reading returns them in row-major order all the same, but they cannot be borrowed.
     pub fn is_strided(&self) -> bool {
         self.record.order.arrangement() != Arrangement::RowMajor
     }
 
     /// Returns the strides of the dimensions in elements, outermost first; `None` if the elements are in row-major or
-    /// column-major order.
+    /// column-major order, or a field of records.
     pub(crate) fn strides(&self) -> Option<&'a [u64]> {
         let is_listed = self.record.order.arrangement() == Arrangement::Strided;
         let details = self.details().filter(|_| is_listed)?;

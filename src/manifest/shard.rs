@@ -20,12 +20,13 @@ pub struct Shard<'a> {
 
 impl<'a> Shard<'a> {
     /// Returns the name of the shard in the table: 1 to 64 letters, digits, `.`, `_` and `-`, not beginning with a dot. The
-    /// name is a label, not a path.
+    /// name is a label, not a path. For a sibling file of another format, it is the name of the file.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// Returns the size of the shard's file in bytes as the table gives it, 48 or more.
+    /// Returns the size of the shard's file in bytes as the table gives it, 48 or more; for a sibling file of another format, any
+    /// size that the file had when it was opened.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -35,8 +36,8 @@ impl<'a> Shard<'a> {
         self.digest
     }
 
-    /// Returns the offset of the shard's name in the file that lists the shard. Errors about the shard as a whole have this
-    /// offset.
+    /// Returns the offset of the shard's name in the file that lists the shard, or 0 in other formats than zTensor. Errors about
+    /// the shard as a whole have this offset.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -58,7 +59,8 @@ impl core::fmt::Debug for Shard<'_> {
 }
 
 impl<B: AsRef<[u8]>> Manifest<B> {
-    /// Returns all shards that the file lists (2), including shards without components: v2 §7.1.
+    /// Returns all shards that the file lists (2), including shards without components: v2 §7.1. For a model of another format in
+    /// several files, returns the sibling files.
     pub fn shards(&self) -> impl ExactSizeIterator<Item = Shard<'_>> + Clone {
         self.parts().shards()
     }
@@ -69,7 +71,7 @@ impl<'a> ManifestRef<'a> {
         self.index().shards.iter().map(move |record| self.shard_of(record))
     }
 
-    /// Returns the shard with the ordinal `ordinal`, counted from 0, in the table of shards.
+    /// Returns the shard with the ordinal `ordinal`, counted from 0, in the table of shards; `None` if there is no such shard.
     pub(crate) fn shard_at(self, ordinal: usize) -> Option<Shard<'a>> {
         self.index().shards.get(ordinal).map(|record| self.shard_of(record))
     }

@@ -48,7 +48,8 @@ pub(crate) fn sum() -> Sum {
 }
 
 /// A reader of the file that a component is in. If the file is a shard whose digest has been compared, the reader fails
-/// instead of returning other bytes than the compared ones.
+/// instead of returning other bytes than the compared ones, except in blobs that [`VerifiedBlocks`] do not cover: their own
+/// digests are compared when they are read.
 #[doc(hidden)]
 pub struct Located<'s> {
     source: &'s dyn ReadAt,

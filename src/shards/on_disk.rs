@@ -50,7 +50,8 @@ impl<'p> ShardFinder<'p> {
         Self { links, ..self }
     }
 
-    /// Opens the shard or sibling file `want`. Returns `None` if there is no regular file at any path where it may be.
+    /// Opens the shard or sibling file `want`. Returns `None` if there is no regular file at any path where it may be. A link to a
+    /// shard that is not followed counts as a missing file.
     ///
     /// # Errors
     /// The folder cannot be searched, an existing file cannot be opened, or a sibling file is a link that is not followed.

@@ -30,13 +30,15 @@ pub trait Observer {
     }
 
     /// Receives the next decoded, little-endian bytes of `component`, if
-    /// [`takes_content`](Self::takes_content) is true. Each byte comes once, and the components come in the order of
+    /// [`takes_content`](Self::takes_content) is true. Each byte comes once, and the components of an object come in the order of
     /// the file. The bytes are trustworthy only when [`checked`](Self::checked) is called without an error.
     fn chunk(&mut self, component: &Component<'_>, chunk: &[u8]) {
         let _ = (component, chunk);
     }
 
-    /// Receives the result of `object`: `error` is `None` if its content is valid. Objects come in the order of the file.
+    /// Receives the result of `object`: `error` is `None` if its content is valid. Objects come in the order of the file, except in
+    /// `check_in_order` and where the caller [chooses](Check::object) the order. Objects that are not
+    /// [included](Self::includes), or that come after the end of the check, have no result.
     ///
     /// # Errors
     /// The observer may return any error. It ends the check, and is reported as an error of the file.
@@ -74,9 +76,10 @@ impl Observer for () {}
 /// ```
 ///
 /// An object with an error does not keep the others from being checked, because a broken rule further on says more
-/// about the file than a limit or an unsupported feature. Three errors end the check: an error of a source; more
-/// decoded bytes than the limit on a whole file; and, unless the observer [lists all](Observer::lists_all), a broken
-/// rule.
+/// about the file than a limit or an unsupported feature. These errors end the check: an error of a source; more
+/// decoded bytes than the limit on a whole file; an error that the observer [returns](Observer::checked); a lack of memory for
+/// the list of errors; and, unless the observer [lists all](Observer::lists_all), any [decisive](Rank::Decisive) error, such as a
+/// broken rule. If the shards cannot be verified for a reason that is no rule, such as a failed read, no object is checked.
 pub fn check<'a>(subject: impl Into<Subject<'a>>, observer: &mut dyn Observer) -> Report<'a> {
     Check::new(subject, observer).all(observer)
 }
@@ -186,8 +189,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Verifies the content of object `ordinal`. Returns `Break` if the check has ended, because no other object can
-    /// change the verdict. Does nothing if the check ended before, or the file has no such object.
+    /// Verifies the content of object `ordinal`. Returns `Break` if the check has ended, as [`check`] describes. Does nothing if
+    /// the check ended before, the file has no such object, or the observer does not [include](Observer::includes) it.
     pub fn object(&mut self, ordinal: u32, observer: &mut dyn Observer) -> ControlFlow<()> {
         if self.has_ended {
             return ControlFlow::Break(());
@@ -208,8 +211,9 @@ impl<'a> Check<'a> {
         self.note(&object, result, observer)
     }
 
-    /// Validates the padding, adds the error of the shards, compares tensors that are in two files of an index, and returns
-    /// the report. Objects that were not checked are not in the report.
+    /// Adds the error of the shards, compares tensors that are in two files of an index, validates the padding if the file was
+    /// opened as canonical, and returns the report. The comparison and the padding are left out if the check has ended or if their
+    /// result cannot change the verdict. Objects that were not checked are not in the report.
     pub fn finish(mut self, observer: &dyn Observer) -> Report<'a> {
         // The caller may have checked the objects in any order, and the report has the order of the file.
         self.report.errors.sort_unstable_by_key(|error| error.object.unwrap_or(u32::MAX));
@@ -237,9 +241,9 @@ impl<'a> Check<'a> {
         self.report
     }
 
-    /// Compares tensors that are in two files of an index, unless that was done, or the check has ended. [`finish`](Self::finish)
-    /// does so as well. A host that has to fetch bytes first can call this function again after an error, which is not added to
-    /// the report.
+    /// Compares tensors that are in two files of an index, unless that was done, the check has ended, or the report has a decisive
+    /// error. [`finish`](Self::finish) does so as well. A host that has to fetch bytes first can call this function again after an
+    /// error, which is not added to the report.
     ///
     /// # Errors
     /// An error of the source; out of memory.
@@ -335,8 +339,8 @@ fn is_last(observer: &(impl Observer + ?Sized), error: &Error) -> bool {
         || (!observer.lists_all() && observer.rank(kind) == Rank::Decisive)
 }
 
-/// Returns `unsupported-shard` for the first shard that the file lists, if nobody has looked for shards. A shard without
-/// components counts, too, because it is another file that has not been read: v2 §7.1.
+/// Returns the error `unsupported-shard` for the first shard that the file lists. The caller has found that nobody has looked for
+/// shards. A shard without components counts, too, because it is another file that has not been read: v2 §7.1.
 fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
     let first = manifest.shards().next();
     first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
@@ -432,7 +436,8 @@ impl<'a> Report<'a> {
         self.notes.all()
     }
 
-    /// Adds `error` of the object with the ordinal `object`, or of the file as a whole.
+    /// Adds `error` of the object with the ordinal `object`, or of the file as a whole. Unless the observer lists all errors, an
+    /// error that does not outrank all errors before it is dropped.
     fn add(&mut self, object: Option<u32>, error: Error, observer: &dyn Observer) {
         let rank = observer.rank(error.kind());
         // A file may have millions of unsupported objects. Errors that can never be reported take no memory.
@@ -454,8 +459,8 @@ impl<'a> Report<'a> {
 
     /// Returns the error that decides the verdict, or `None` if the file is valid: the first of the most
     /// important [`Rank`]. A broken rule and an error of reading come before an exceeded limit, and an exceeded limit before
-    /// an unsupported feature. Errors of objects come before those of shards and padding, and errors of the content before
-    /// findings from opening. The finding that a tensor differs between two files of an index comes last.
+    /// an unsupported feature. Within a rank, errors of objects come before those of shards and padding, and errors of the content
+    /// before findings from opening. The finding that a tensor differs between two files of an index comes last in its rank.
     pub fn fault(&self) -> Option<Fault<'_>> {
         let content = self.errors.iter().chain(&self.unlisted);
         let content =
@@ -482,8 +487,8 @@ impl<'a> Report<'a> {
         self.summary
     }
 
-    /// Returns the summary, or the error that decides the verdict on the content. Findings from opening are
-    /// ignored, and so are tensors that the index does not select.
+    /// Returns the summary, or the error that decides the verdict on the content. Findings from opening are ignored, and so is the
+    /// finding that a tensor differs between two files of an index.
     ///
     /// # Errors
     /// The errors of [`Archive::verify`](crate::Archive::verify).

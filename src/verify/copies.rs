@@ -54,7 +54,8 @@ pub(super) fn compare(
     Ok(None)
 }
 
-/// Returns the position in the tensor of the first byte in which the two files of `pair` differ.
+/// Returns the position in the tensor of the first byte in which the two files of `pair` differ. Returns `None` if no byte differs;
+/// the same bytes of the same file are not read.
 fn difference(
     files: [&dyn ReadAt; 2],
     pair: &CopyPair,

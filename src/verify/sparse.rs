@@ -50,7 +50,8 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     /// Adds the checks that the indices of each row ascend, and that no cell has two values.
     ///
     /// # Errors
-    /// `limit-decoded` if the cells would take more memory than the limit.
+    /// `limit-decoded` if the cells of a list of coordinates would take more memory than the limit. For compressed rows, the limit
+    /// is checked while the components are read.
     pub(crate) fn ask_for_single_cells(&mut self, limits: &Limits) -> Result<(), BadIndex> {
         let limit = limits.decoded();
         self.kept = match (self.nnz, self.format) {

@@ -95,7 +95,8 @@ impl<'a> Subject<'a> {
 
     /// Does `work` on each object on `threads`, and returns the results in the order of the file, up to the first error for
     /// which `ends` returns true. Returns `None` if one object after another could have another outcome: the objects
-    /// together decode to more bytes than the limit on the whole file, or `threads` has skipped an object.
+    /// together decode to more bytes than the limit on the whole file, `threads` has skipped an object, or there is no memory for
+    /// the results.
     #[cfg(feature = "std")]
     pub(super) fn in_parallel<T: Send + Sync>(
         &self,

@@ -65,7 +65,7 @@ const HASHED_ASIDE: usize = 256 << 10;
 type Shared = ((Identity, u64), StoredBlob);
 
 impl<S: Sink> BlobSink<S> {
-    /// Begins a new file, whose header is written to `sink`.
+    /// Begins a new file, whose header and the padding before the first blob are written to `sink`.
     pub(super) fn new(sink: S, target: Target, sum: Option<Sum>) -> Result<Self, Error> {
         let mut file = Self { sum, ..Self::at(sink, target, 0) };
         file.put(&target.writing.container.header())?;
@@ -80,7 +80,8 @@ impl<S: Sink> BlobSink<S> {
     }
 
     /// Begins a blob of `bytes` decoded bytes, which are compressed if `level` is given, and whose SHA-256 must be `known_sha256`
-    /// if that is given. Allocates the memory for compression.
+    /// if that is given and components share blobs. An earlier blob with this SHA-256 is then used instead. Allocates the memory
+    /// for compression.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::error::OutOfMemory).
@@ -289,7 +290,7 @@ impl<T> Default for Runs<T> {
 }
 
 impl<T: Copy> Runs<T> {
-    /// Returns the item for which `order` returns `Equal`.
+    /// Returns the item for which `order` returns `Equal`, or `None` if there is no such item.
     fn find(&self, order: impl Fn(&T) -> Ordering) -> Option<T> {
         let recent = self.recent.iter().find(|item| order(item).is_eq());
         let sorted = || {

@@ -81,7 +81,7 @@ pub type Conversion<'c> =
 pub struct Change<'c> {
     /// The new name; `None` to keep the name.
     pub name: Option<&'c str>,
-    /// Whether the copy has no attributes.
+    /// Whether the attributes of the object are left out of the copy. Attributes of a new layout (see [`Layouts`]) are kept.
     pub drops_attributes: bool,
     /// The new type of the elements of `data`, and the function that converts them; `None` to keep the elements.
     pub elements: Option<(DType, &'c Conversion<'c>)>,
@@ -146,7 +146,8 @@ impl<'c> Copier<'c> {
         Self { verifier: self.verifier.with_shard_bytes(bytes), ..self }
     }
 
-    /// Sets the function that returns a new layout for an object. The components stay the same.
+    /// Sets the function that returns a new layout for an object, and the attributes that replace those of the object. The
+    /// components stay the same.
     #[must_use]
     pub fn layouts(mut self, layouts: Layouts) -> Self {
         self.layouts = Some(layouts);
@@ -193,14 +194,14 @@ impl<'c> Copier<'c> {
         self
     }
 
-    /// Copies a whole file: its attributes, and its objects in their order, or in canonical form in canonical order.
-    /// The copy is of the generation of the settings.
+    /// Copies a whole file: its attributes, unless [others](Self::attributes) are set, and its [selected](Self::changes) objects in
+    /// their order, or in canonical form in canonical order. The copy is of the generation of the settings.
     ///
     /// If `files` is [`Files`](crate::shards::Files), components in shards become components of the copy. Callers that
     /// [verify](crate::shards::Shards::verify) the shards before are sure that only verified bytes are copied.
     ///
     /// # Errors
-    /// The errors of [`object`](Self::object) and of [`Component::reader`].
+    /// [`Misuse::Settings`](crate::error::Misuse::Settings); the errors of [`object`](Self::object) and of [`Component::reader`].
     pub fn file<S: Sink>(
         mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -237,8 +238,9 @@ impl<'c> Copier<'c> {
     }
 
     /// Copies one object, into a shard if a shard and its name are given. An object that is not
-    /// [selected](Self::changes) is not copied. Objects that [`Verifier::object`] rejects are rejected, except objects
-    /// of an unknown layout of 2 and components of an unknown type, which are copied.
+    /// [selected](Self::changes) is not copied. Nor is an object that is joined with others (see `joined`): the joined object is
+    /// written in place of the first of them. Objects that [`Verifier::object`] rejects are rejected, except objects of an unknown
+    /// layout of 2 and components of an unknown type, which are copied.
     ///
     /// # Errors
     /// Any rule on content; anything unsupported; any error of the source and the sink; errors of objects that the
@@ -450,6 +452,9 @@ fn attributes(object: &Tensor<'_>) -> Result<Option<Encoded>, BareError> {
 }
 
 /// Returns the name of the object's layout in the target generation.
+///
+/// # Errors
+/// `unsupported-format` if the target generation does not have the layout, or gives its name to another layout.
 fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError> {
     let (format, name) = (object.layout(), object.layout_name());
     let writing = target.writing;
@@ -467,7 +472,11 @@ fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError
     kept.then_some(name).ok_or(BareError::nowhere(Unsupported::Format).at(location))
 }
 
-/// Returns the type of the elements that the component `part` has in the copy.
+/// Returns the type of the elements that the component `part` has in the copy: `u64` if `widens` is true.
+///
+/// # Errors
+/// `type-storage` or `unsupported-type` if the target generation cannot express the type, or gives its name a meaning that the file
+/// does not give it.
 fn element<'a>(
     part: &Component<'a>,
     widens: bool,

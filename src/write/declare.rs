@@ -121,8 +121,9 @@ impl<'a> NewComponent<'a> {
         Self { role, element, count, in_bytes, level: None, known_sha256: None, stored: None }
     }
 
-    /// Returns the component with the sha256 that its decoded bytes will have. If the bytes come in pieces, an
-    /// identical blob is thereby found before they come. The bytes must be passed all the same.
+    /// Returns the component with the sha256 that its decoded bytes will have. If components
+    /// [share](super::WriteOptions::sharing) blobs and the bytes come in pieces, an identical blob is thereby found before they
+    /// come. The bytes must be passed all the same. If components do not share blobs, the sha256 is ignored.
     #[must_use]
     pub fn with_known_sha256(mut self, sha256: &'a [u8; 32]) -> Self {
         self.known_sha256 = Some(sha256);
@@ -161,7 +162,11 @@ impl<'a> NewComponent<'a> {
     }
 
     /// Resolves the component for the generation that is written. The offset and the digest of its blob are not known
-    /// yet.
+    /// yet, unless the blob is in a shard already.
+    ///
+    /// # Errors
+    /// `unsupported-type` if the generation does not have the logical type; `unsupported-dtype` if the type cannot be written;
+    /// `shape-overflow` if the number of bytes exceeds 64 bits.
     pub(super) fn resolve(
         &self,
         ordinal: u32,
@@ -182,7 +187,8 @@ impl<'a> NewComponent<'a> {
             ElementType::UnknownLogical(name, storage) => {
                 (storage, Logical { known: None, unknown: true }, Some(name))
             }
-            // Only files of 0.1 and 1.1 can have these dtypes. zten writes 1.2 and 2, so the component is rejected.
+            // Only files of 0.1, of 1.1 and of other formats can have these dtypes. zten writes 1.2 and 2, so the component is
+            // rejected.
             ElementType::Unknown(_)
             | ElementType::UnknownOnLogical(..)
             | ElementType::Opaque(..) => {

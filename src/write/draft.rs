@@ -145,6 +145,9 @@ impl Draft {
     }
 
     /// Renames each object for whose name `new` returns another name.
+    ///
+    /// # Errors
+    /// [`Misuse::Unfinished`] if an object has not ended; `duplicate-name`, after which no object is renamed; [`OutOfMemory`].
     pub(super) fn rename<'n>(
         &mut self,
         new: impl Fn(&str) -> Option<&'n str>,
@@ -311,7 +314,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds the CBOR entry of an object, its name and its fields, to the entries.
+    /// Adds the CBOR entry of an object, its name and its fields, to the entries. In generation 2, sorts the components of
+    /// `declared` into the order of deterministic CBOR first.
     fn write(&mut self, declared: &mut Declared<'_>) -> Result<(), OutOfMemory> {
         if self.target.writing.deterministic {
             let order = |a: &DeclaredComponent<'_>, b: &DeclaredComponent<'_>| {
@@ -350,6 +354,10 @@ impl Draft {
 
     /// Returns the manifest and the footer of a file whose manifest begins at the offset `start`. The manifest has been
     /// opened as a reader does, so a file that readers would reject is never finished.
+    ///
+    /// # Errors
+    /// [`Misuse::Unfinished`] if an object has not ended; the errors of opening the manifest; `limit-shards`, `limit-decoded`,
+    /// `limit-decoded-total`; [`OutOfMemory`].
     pub(super) fn finish(mut self, start: u64) -> Result<(Encoder, Footer), Error> {
         if self.begun.is_some() {
             return Err(Misuse::Unfinished.into());
@@ -443,7 +451,7 @@ struct Names {
 }
 
 impl Names {
-    /// Adds the name at the offset `at` of `entries`. It is the last entry.
+    /// Adds the name of the entry at the offset `at` of `entries`. All entries before this entry have been added.
     ///
     /// # Errors
     /// `duplicate-name`; [`OutOfMemory`].
@@ -631,7 +639,7 @@ mod tests {
     use crate::rules::Rule;
     use crate::write::{NewObject, WriteOptions, Writer};
 
-    /// Adds objects with `names` until one is rejected, each with an empty map.
+    /// Adds objects with `names`, each with an empty map, until one is rejected as a duplicate. Returns the name of that object.
     fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
         let (mut entries, mut known) = (Encoder::default(), Names::default());
         for name in names {

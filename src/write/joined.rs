@@ -92,12 +92,12 @@ impl JoinedObjects {
         Ok(())
     }
 
-    /// Sorts the joined objects by their ordinals, so that `of` can search them. Called after the last object has been added.
+    /// Sorts the original objects by their ordinals, so that `of` can search them. Called after the last object has been added.
     pub(crate) fn sort(&mut self) {
         sort_by(&mut self.members, |(one, _), (other, _)| one.cmp(other));
     }
 
-    /// Returns the new object into which the object `ordinal` is joined.
+    /// Returns the new object into which the object `ordinal` is joined, or `None` if it is not joined.
     pub(crate) fn of(&self, ordinal: u32) -> Option<&JoinedObject> {
         let at = self.members.binary_search_by_key(&ordinal, |(own, _)| *own).ok()?;
         let (_, index) = self.members.get(at)?;

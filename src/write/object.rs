@@ -131,8 +131,10 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
     /// written in the order in which they were declared.
     ///
     /// # Errors
-    /// Any error of the sink; `bool-value`, `csr-indptr-…`, `index-range`; [`Misuse::Length`] for more bytes than were
-    /// declared; [`Misuse::Order`] if another component must be written first.
+    /// Any error of the sink; `bool-value`, `nibble-value`, `csr-indptr-…`, `index-range`, and in 2 also `csr-index-order`,
+    /// `coo-cell-repeated` and `limit-decoded`; [`Misuse::Length`] for more bytes than were declared; [`Misuse::Order`] if
+    /// another component must be written first; [`Misuse::Announced`] if the bytes do not have the declared digest;
+    /// [`OutOfMemory`](crate::error::OutOfMemory).
     ///
     /// An error is final: later calls fail with [`Misuse::Aborted`], and the file cannot be finished.
     pub fn write_part(&mut self, role: &str, bytes: &[u8]) -> Result<(), Error> {
@@ -235,7 +237,8 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         self.ordinal = self.ordinal.saturating_add(1);
     }
 
-    /// Begins the next component that has bytes.
+    /// Begins the next component that has bytes. Components before it without bytes are completed, and components that are stored
+    /// in a shard already are passed over.
     fn open(&mut self) -> Result<(), BareError> {
         while let Some(part) = self.declared.parts.get(self.ordinal) {
             if part.is_stored {
@@ -299,7 +302,8 @@ impl<S: Sink> std::io::Write for TensorWriter<'_, '_, S> {
     }
 }
 
-/// Returns the number of values of a sparse object, computed from the size of its indices.
+/// Returns the number of values of a sparse object, computed from the size of its indices. Returns `None` for other layouts, and
+/// if the indices are missing.
 fn nnz(format: Layout, shape: &[u64], parts: &[DeclaredComponent<'_>]) -> Option<u64> {
     let (role, each) = match format {
         Layout::SparseCsr => ("indices", 1),

@@ -74,7 +74,7 @@ impl<S: Sink> ShardWriter<S> {
         self.file.write_blob(bytes)
     }
 
-    /// Ends the current blob, which may be empty, and returns its position in the shard.
+    /// Ends the current blob, which may be empty, and returns its position in the shard, its length and its digest.
     ///
     /// # Errors
     /// Any error of the sink.

@@ -12,7 +12,7 @@ use crate::error::{BareError, Error, Misuse};
 use crate::manifest::{Manifest, ManifestRef};
 
 /// A writer of a file of 1.2 or 2, which writes each blob as it comes, and then the manifest and the footer. No byte is
-/// written twice, and only the manifest is kept in memory.
+/// written twice. Only the manifest is kept in memory and, if components share blobs, the SHA-256 of each blob.
 ///
 /// An unfinished file has no footer, so no reader opens it.
 ///
@@ -64,9 +64,9 @@ impl<S: Sink> Writer<S> {
     /// [`Copier`](super::Copier), which writes the sizes.
     ///
     /// # Errors
-    /// Any error of the sink; [`Misuse::Append`] if the file is of 0.1 or a data shard, or the settings ask for
+    /// Any error of the sink; [`Misuse::Append`] if the file is of 0.1, of another format or a data shard, or the settings ask for
     /// canonical form; [`Misuse::Settings`] if the generation of the file does not have what the settings ask for;
-    /// [`OutOfMemory`](crate::error::OutOfMemory).
+    /// `limit-decoded` if a compressed component of the file exceeds the limit; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn append(
         sink: S,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -139,7 +139,7 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules `cbor-…`, if the value
-    /// cannot be attributes; in canonical form, `duplicate-key` also if a map within a value has duplicate keys;
+    /// cannot be attributes; in canonical form and in 2, `duplicate-key` also if a map within a value has duplicate keys;
     /// [`OutOfMemory`](crate::error::OutOfMemory). After an error the file keeps its earlier attributes.
     pub fn attributes<T: Serialize + ?Sized>(&mut self, attributes: &T) -> Result<(), Error> {
         self.attributes_encoded(&Encoded::from_value(attributes)?)

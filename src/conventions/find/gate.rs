@@ -59,7 +59,8 @@ impl Notes {
 }
 
 /// Returns what to look for in the tensor of a group that has the role `role` and the dtype `dtype`. The values of the group have
-/// the form `form` and the shape `shape`.
+/// the form `form` and the shape `shape`. Returns `None` for tensors that are neither `g_idx` of GPTQ nor scales, and for scales
+/// whose [`number`] is `None`.
 fn probe(form: QuantizedForm, shape: &[u64], role: &str, dtype: DType) -> Option<Probe> {
     if form.convention == Convention::Gptq && role == "g_idx" {
         let inputs = shape.first().copied().unwrap_or_default();
@@ -69,7 +70,8 @@ fn probe(form: QuantizedForm, shape: &[u64], role: &str, dtype: DType) -> Option
     Some(Probe::Scales(number(form.convention, dtype).filter(|_| is_scale)?))
 }
 
-/// Returns the type of the scales of a group of `convention` whose dtype is `dtype`, if not every number of the type is finite.
+/// Returns the type of the scales of a group of `convention` whose dtype is `dtype`. Returns `None` for a type whose numbers are
+/// all finite, and for a type that no convention uses for scales.
 fn number(convention: Convention, dtype: DType) -> Option<Number> {
     match (convention, dtype) {
         (Convention::Mxfp4, _) => Some(Number::E8M0),
@@ -86,7 +88,7 @@ fn is_shape(tensor: &Tensor<'_>) -> bool {
     tensor.shape() == [2] && matches!(tensor.dtype(), DType::I64 | DType::I32)
 }
 
-/// Returns the roles of the tensors of a group that hold scales.
+/// Returns the roles of the tensors of a group whose numbers must be finite: scales, and the biases of MLX.
 fn scales(convention: Convention) -> &'static [&'static str] {
     match convention {
         Convention::Mxfp4 | Convention::Gptq | Convention::Awq => &["scales"],
@@ -100,7 +102,7 @@ fn scales(convention: Convention) -> &'static [&'static str] {
 
 impl Gate {
     /// Finds the groups in the file with `manifest`, and adds the notes on tensors that contradict each other to `notes`. No
-    /// content is read.
+    /// content is read. For a file whose format has no rules on quantized tensors, nothing is found.
     pub(crate) fn new(manifest: ManifestRef<'_>, notes: &mut Notes) -> Result<Self, Error> {
         let mut gate = Self::default();
         let Some(rules) = manifest.facts().quantized else { return Ok(gate) };
@@ -212,7 +214,7 @@ fn beside<'a>(
 const PACKED: [&str; 2] = ["_packed", "_shape"];
 
 impl Contradiction {
-    /// Returns the note on the contradiction.
+    /// Returns the note on the contradiction, or `None` if the file has no tensor with its ordinal.
     fn note(
         self,
         manifest: ManifestRef<'_>,
@@ -282,7 +284,8 @@ struct Look {
     passed: u64,
     /// The offset of the first wrong number in the content, and the number.
     wrong: Option<(u64, f64)>,
-    /// The content of a tensor with [`Probe::State`], as far as it has been read.
+    /// The content of a tensor with [`Probe::State`], as far as it has been read. Once more than [`MOST_STATE`] bytes have come, no
+    /// further bytes are kept, and the content is not examined.
     held: Vec<u8>,
     /// A buffer for the scales of one chunk, converted to `f32`.
     numbers: Vec<f32>,
@@ -389,7 +392,7 @@ impl Look {
 }
 
 /// Returns whether bitsandbytes loads `state`, a tensor that is named as its state: the file also has the tensors that bitsandbytes
-/// loads together with a state, and all of them have the right dtypes.
+/// loads together with a state, and all of them and `state` itself have the right dtypes.
 fn is_loaded(state: &Tensor<'_>, manifest: ManifestRef<'_>) -> Result<bool, OutOfMemory> {
     let Some((stem, _)) = Anchor::of(state.name()) else { return Ok(false) };
     let own = state.name().get(stem.len()..).unwrap_or_default();

@@ -25,7 +25,7 @@ pub(super) struct QuantState {
 
 impl QuantState {
     /// Parses the content of the tensor `X.quant_state.bitsandbytes__nf4` or `…__fp4`. Returns `None` if it is no JSON object with
-    /// a block size and a shape, or has one of the keys twice.
+    /// a block size and a shape, has one of the known keys twice or with a value of another type, or is nested too deeply.
     pub(super) fn read(bytes: &[u8]) -> Result<Option<Self>, OutOfMemory> {
         let Ok(text) = core::str::from_utf8(bytes) else { return Ok(None) };
         let mut state = Self::default();
@@ -65,7 +65,7 @@ impl QuantState {
     }
 }
 
-/// Returns whether `bytes` are a JSON object.
+/// Returns whether `bytes` are a JSON object, whose values have at most [`DEPTH`] levels.
 pub(super) fn is_object(bytes: &[u8]) -> bool {
     let is_text = core::str::from_utf8(bytes).is_ok();
     is_text && Scanner { rest: bytes }.object(&mut |_, scanner| scanner.skip()).is_some()
@@ -291,7 +291,8 @@ mod tests {
         }
     }
 
-    /// The library for JSON judges the same texts, and the same texts with a changed byte.
+    /// Checks texts with a changed byte: `is_object` accepts those that a library for JSON accepts as an object. Checks that values
+    /// may have 64 levels and no more.
     #[test]
     fn objects_are_those_of_a_json_library() {
         let all = [

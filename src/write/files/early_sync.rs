@@ -20,8 +20,8 @@ pub(super) struct EarlySync {
 const WORTHWHILE: u64 = 32 << 20;
 
 impl EarlySync {
-    /// Counts `bytes` more bytes that were written to `file`, and starts a thread if there are many. At most one thread
-    /// runs at a time.
+    /// Counts `bytes` more bytes that were written to `file`, and on Linux starts a thread if there are many. At most one
+    /// thread runs at a time.
     ///
     /// # Errors
     /// The error of an earlier thread. It must not be lost, because the system reports a failed write only once: the
@@ -45,7 +45,7 @@ impl EarlySync {
         Ok(())
     }
 
-    /// Waits for the thread.
+    /// Waits for the thread, if there is one.
     ///
     /// # Errors
     /// The error of the thread: some bytes are not on the disk.

@@ -60,6 +60,9 @@ impl Target {
     }
 
     /// Opens the file that is at the target now.
+    ///
+    /// # Errors
+    /// Nothing is there; the errors of [`check`](Self::check).
     pub(super) fn open(&self) -> io::Result<File> {
         self.check()?;
         // The target may have been replaced since the check, by a link or by a named pipe, for which opening must not wait.
@@ -119,7 +122,8 @@ impl Draft {
         self.target.folder.sync_all().map_err(Error::not_durable)
     }
 
-    /// Gives the file the name of the target. If this fails, the target is unchanged.
+    /// Gives the file the name of the target. If this fails, the target is unchanged. With [`Over::Nothing`] it fails if a file
+    /// has this name already.
     fn take_name(&mut self, over: Over) -> io::Result<()> {
         let old = self.target.check()?;
         if old.is_some() && over == Over::Nothing {
@@ -190,7 +194,8 @@ const ANY: Mode = Mode::RUSR
 /// because the new file may have another owner.
 const RIGHTS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
-/// Gives `file` the mode, the group and the ACL of `old`, the file that it replaces.
+/// Gives `file` the mode (except the bits that [`RIGHTS`] leaves out), the group and, on Linux, the ACL of `old`, the file that it
+/// replaces. If the group or the ACL cannot be kept, the new group gets only those rights of the old mode that everybody has.
 fn keep(file: &File, target: &Target, old: &Stat) -> io::Result<()> {
     let mut mode = Mode::from_raw_mode(old.st_mode) & RIGHTS;
     let group = fstat(file)?.st_gid == old.st_gid
@@ -249,7 +254,7 @@ mod acl {
     /// The largest size in bytes of an ACL that is kept: the size of an ACL with 511 entries.
     const MOST: usize = 4096;
 
-    /// Gives `file` the ACL of `target`, or removes its ACL if the target has none.
+    /// Gives `file` the ACL of `target`, or removes its ACL if the target has none. Fails for an ACL of more than [`MOST`] bytes.
     pub(super) fn keep(file: &File, target: &Target) -> Result<()> {
         let mut path = OsString::from(format!("/proc/self/fd/{}", target.folder.as_raw_fd()));
         path.push("/");
@@ -287,8 +292,8 @@ mod unnamed {
 
     use super::ANY;
 
-    /// Creates a file without a name. Returns `None` if the file system has no such files, or if `/proc` is missing,
-    /// without which the file could not get a name.
+    /// Creates a file without a name. Returns `None` if that fails, for example because the file system has no such files, or if
+    /// `/proc` is missing, without which the file could not get a name.
     pub(super) fn create(folder: &File) -> Option<File> {
         // Nobody can open the file before it has a name, so it may have its final mode from the beginning.
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -328,7 +333,7 @@ mod tests {
     }
 
     /// Checks that a file that appears at the target in the meantime is not replaced, whether the new file has a temporary
-    /// name or none.
+    /// name or none. If the target is free again, the new file is published, and no temporary file is left.
     #[test]
     fn files_that_appear_in_the_meantime_stay() {
         for make in [Draft::new, Draft::named] {
@@ -360,7 +365,9 @@ mod tests {
         }
     }
 
-    /// Checks publishing on file systems without files that have no name: only the owner can open the temporary file.
+    /// Checks publishing on file systems without files that have no name: only the owner can open the temporary file. The published
+    /// file has the mode of any new file, or the mode of the file that it replaces without set-user-ID and set-group-ID. A draft
+    /// that is dropped leaves no file.
     #[test]
     fn only_the_owner_can_open_a_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
