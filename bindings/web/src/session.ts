@@ -116,8 +116,8 @@ export class Session {
   }
 
   /**
-   * Stops the running call, which rejects with `Stopped`. If the file was open, it is opened again in a new worker for later
-   * calls.
+   * Stops the running call. This call and all waiting calls reject with `Stopped`. If the file was open, it is opened again in a
+   * new worker for later calls.
    */
   async stop(): Promise<void> {
     this.close()
