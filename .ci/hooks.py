@@ -90,7 +90,8 @@ def action(folder: Path, policy: str) -> tuple[int, dict[str, str]]:
 
 def hook(folder: Path, policy: str) -> tuple[int, dict[str, str]]:
     """Runs the hook on ``folder`` by pre-commit, from a repository that contains only the declaration of the hook. Returns the
-    exit status of the hook, and for each file that it reports its mark and rule, as ``FILES`` has them."""
+    exit status of the hook, and for each file that it reports its mark and rule, as ``FILES`` has them, but without the mark ``?``,
+    which the output of the hook does not show."""
     source = folder.parent / "hooks-repository"
     if not source.exists():
         source.mkdir()

@@ -1,7 +1,7 @@
 //! Opens and checks a file that its host supplies, so that the host can count the work.
 //!
-//! Every call returns 0 if the file is valid. Otherwise the upper half of the result is the address of the id of the broken rule,
-//! and the lower half is the length of the id.
+//! Every call but [`reserve`] returns 0 if the file is valid. Otherwise the upper half of the result is the address of the id of
+//! the broken rule, or of `misuse` if no rule is broken, and the lower half is the length of the id.
 #![expect(unsafe_code, reason = "the host finds functions by name, which is an unsafe attribute")]
 
 use std::sync::{Mutex, PoisonError};
@@ -20,13 +20,13 @@ pub extern "C" fn reserve(length: usize) -> *mut u8 {
     file.as_mut_ptr()
 }
 
-/// Opens the file in memory, as canonical if `canonical` is not 0.
+/// Opens the file in memory, as canonical if `canonical` is 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(canonical: u32) -> u64 {
     run(canonical, |_| Ok(()))
 }
 
-/// Opens the file, and validates all of its content.
+/// Opens the file, as canonical if `canonical` is 1, and validates all of its content, of a canonical file also the padding.
 #[unsafe(no_mangle)]
 pub extern "C" fn check(canonical: u32) -> u64 {
     run(canonical, |archive| {
@@ -41,7 +41,7 @@ pub extern "C" fn check(canonical: u32) -> u64 {
     })
 }
 
-/// Opens the file and copies it into canonical form.
+/// Opens the file, as canonical if `canonical` is 1, and copies it into canonical form.
 #[unsafe(no_mangle)]
 pub extern "C" fn copy(canonical: u32) -> u64 {
     run(canonical, |archive| {

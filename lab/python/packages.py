@@ -45,7 +45,8 @@ COLUMNS = [
 
 
 def wheels(folder, names):
-    """Downloads the wheels of the packages, and returns their paths."""
+    """Downloads the wheels of the packages, and returns their paths. Names each package without a wheel on stderr, and leaves it
+    out."""
     for name in names:
         command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", folder, name]
         if subprocess.run(command, capture_output=True).returncode:

@@ -106,7 +106,8 @@ def verdict(zten: str, path: pathlib.Path) -> tuple[str, str]:
 
 def compare_others(zten: str, folder: pathlib.Path) -> None:
     """Checks verdicts: tensors that are not read make a file unsupported, other values leave it valid, an unknown class makes it
-    invalid, and a pickle by itself is unsupported, if it is harmless."""
+    invalid, and a pickle by itself is unsupported, if it is harmless. A file with the types ``OTHERS``, also with deflated members,
+    is valid."""
     path, count = folder / "other.pt", 0
     wanted = {"unsupported": unread(), "valid": values(), "invalid": {"class": {"a": Attributes()}}}
     for protocol in range(2, 6):

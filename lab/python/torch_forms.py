@@ -1014,7 +1014,8 @@ def tensors() -> Iterator[Form]:
 
 
 def keys() -> Iterator[Form]:
-    """Yields dictionaries with keys that are not texts."""
+    """Yields dictionaries with keys that are not texts or are unusual texts, and dictionaries of which two keys, or the names that
+    they give to tensors, are equal."""
     of = {
         "tuple": (1, "a"),
         "tuple-one": (1,),
@@ -1087,7 +1088,8 @@ class Module(torch.nn.Module):
 
 
 def archives() -> Iterator[Form]:
-    """Yields checkpoints whose zip archive has unusual members or headers."""
+    """Yields checkpoints whose zip archive has unusual members, headers or checksums, programs of TorchScript, and tensors that are
+    made by unusual calls."""
     torch.manual_seed(1)
     out = io.BytesIO()
     with warnings.catch_warnings():

@@ -1,6 +1,6 @@
 """Compares zten with PyTorch over the forms of `torch_forms.py` and over damaged copies of them, in bulk.
 
-    python lab/python/torch_mutants.py ZTEN [--files 100000] [--seed 1] [--keep FOLDER] [--write RESULTS]
+    python lab/python/torch_mutants.py ZTEN [--files 100000] [--seed 1] [--keep FOLDER]
 
 A form has the verdict that its name says. For a damaged file these rules hold:
 
@@ -238,7 +238,8 @@ def of_json(value: object) -> object:
 
 
 def is_equal(ours: object, theirs: object) -> bool:
-    """Returns whether two attributes are equal. Sets have no order."""
+    """Returns whether two attributes are equal. Lists may have another order, because sets have none. Not compared is a number that
+    is NaN or infinite, which zten prints as a text."""
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and (
             all(map(is_equal, ours, theirs)) or sorted(map(repr, ours)) == sorted(map(repr, theirs))
@@ -382,7 +383,8 @@ def change_instruction(content: bytearray, chance: random.Random) -> None:
 
 
 def damaged(file: bytes, chance: random.Random) -> bytes:
-    """Returns a damaged copy of `file`. The checksums of an archive are those of its new members."""
+    """Returns a damaged copy of `file`. In one of 16 archives, any bytes are damaged. In the others, members are, and get new
+    checksums."""
     if not file.startswith(b"PK") or chance.randrange(16) == 0:
         content = bytearray(file)
         if chance.randrange(10) == 0:
@@ -507,7 +509,8 @@ class Comparison:
 
 def outcome(path: str, is_compared: bool) -> tuple:
     """Returns why PyTorch's reader of weights rejects a file, why the unpickler that knows more classes rejects it, too, and the
-    tensors and attributes that one of them has read."""
+    tensors and attributes that one of them has read. If `is_compared` is false, only the reader of weights loads the file, and its
+    error stands for both."""
     try:
         value, weights_error = load(path, weights_only=True), None
     except Exception as error:  # noqa: BLE001: any is a rejection
@@ -556,7 +559,8 @@ def outcomes(jobs: list[tuple[str, bool]]) -> Iterator[tuple]:
 
 
 def check_forms(comparison: Comparison, folder: pathlib.Path, files: list[tuple[str, bytes]]) -> None:
-    """Checks that each form has the verdict that its name says, and that its tensors are equal."""
+    """Checks that each form has the verdict that its name says, and that its tensors and attributes are equal. A form called
+    `invalid` may also be unsupported or beyond a limit."""
     paths = []
     for name, data in files:
         path = folder / name

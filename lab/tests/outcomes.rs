@@ -1,4 +1,4 @@
-//! Checks that every outcome is recognized, and that `zten` has the outcomes of the corpus.
+//! Checks that every outcome is recognized, and that readers have the expected outcomes.
 #![allow(
     clippy::allow_attributes,
     clippy::panic,

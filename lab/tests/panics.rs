@@ -1,4 +1,5 @@
-//! Checks that a linked image has no panic except for those for which `lab/results/no-panic.md` gives a reason.
+//! Checks that a linked image has no panic except for those for which `lab/results/no-panic.md` gives a reason, and that each
+//! reason is for a panic that an image has.
 //!
 //! `cargo test --release --test panics -- --nocapture` lists them.
 

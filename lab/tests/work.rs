@@ -45,8 +45,9 @@ impl Row {
         format!("{}, {}: {}", self.name, self.call.name(), self.ceiling)
     }
 
-    /// Returns a description of the first bound that the row does not keep: the call fails, the work grows faster
-    /// than linearly, or a byte takes more instructions than the ceiling. Returns `None` if all are kept.
+    /// Returns a description of the first bound that the row does not keep: the call traps or has another outcome than expected,
+    /// twice the bytes take more than [`TWICE`] times the work, or a byte takes more instructions than the ceiling. Returns `None`
+    /// if all are kept.
     fn broken(&self) -> Option<String> {
         let ceiling = self.per_byte().fold(0.0, f64::max);
         if let Some(failed) = &self.failed {

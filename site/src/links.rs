@@ -14,10 +14,11 @@ struct Page {
 }
 
 /// Checks that each link in a page of the folder `book` leads to a file of the folder, and to an id in that file. Links to other
-/// hosts are not followed. Returns the numbers of pages and links.
+/// hosts are not followed, and the links of the page `404.html` are not checked. Returns a sentence with the numbers of pages and
+/// links.
 ///
 /// # Errors
-/// Lists the broken links. Fails if the folder has no page.
+/// Lists the broken links. Fails if no page of the folder has a link that leads to the site, or a file cannot be read.
 pub(crate) fn check(book: &Path) -> Result<String> {
     let mut files = BTreeSet::new();
     list(book, Path::new(""), &mut files)?;

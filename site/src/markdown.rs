@@ -78,7 +78,7 @@ fn split_text<'a>(text: &'a str, pieces: &mut Vec<Piece<'a>>) {
 /// span outside of links and headings, and returns the target of a new link around the span, if there is to be one.
 ///
 /// # Errors
-/// Returns the first error of `target`.
+/// Returns the first error of `target`, or an error if a link has no closing parenthesis.
 pub(crate) fn rewritten(
     page: &str,
     mut target: impl FnMut(&str) -> Result<String>,
@@ -150,7 +150,7 @@ pub(crate) fn shown(text: &str) -> String {
     out
 }
 
-/// Returns the first heading of `page`, which is its title.
+/// Returns the first heading of `page` of the first level, which is its title.
 pub(crate) fn title(page: &str) -> Option<&str> {
     page.lines().find_map(|line| line.strip_prefix("# "))
 }

@@ -94,7 +94,8 @@ pub(crate) struct Pages {
 /// Makes all pages. `examples` runs the command, and `mentions` knows the other pages that name a rule.
 ///
 /// # Errors
-/// Fails if the command cannot be run, or does not print what the corpus says.
+/// Fails if the command cannot be run, or does not print what the corpus says, or if no file of the corpus is about a rule that
+/// needs an example.
 pub(crate) fn pages(examples: &Examples, mentions: &Mentions) -> Result<Pages> {
     let mut members: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in rows() {

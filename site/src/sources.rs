@@ -47,11 +47,12 @@ impl Mentions {
 }
 
 /// Writes the sources for mdBook to the folder `out`, in place of what is there. `root` is the repository, and `command` the path
-/// of `zten`. Returns how many pages were written.
+/// of `zten`. Returns a sentence that says how many pages were written.
 ///
 /// # Errors
-/// Fails if a page links to a page that the summary does not list, or if the command does not print what the corpus says.
-/// `.ci/links` checks that the summary lists every page of `docs`.
+/// Fails if a page links to a page that the summary does not list, if the summary does not list the pages about rules, if the
+/// command does not print what the corpus says, or if a file cannot be read or written. `.ci/links` checks that the summary lists
+/// every page of `docs`.
 pub(crate) fn write(root: &Path, command: &Path, out: &Path) -> Result<String> {
     let examples = Examples::new(root, command)?;
     let summary = fs::read_to_string(root.join(SUMMARY))?;
@@ -110,8 +111,9 @@ fn targets(page: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Returns the target in the book for `target`, the target of a link in the page `from`. Adds the file that the link leads to, if it
-/// is not a page, to `files`.
+/// Returns the target in the book for `target`, the target of a link in the page `from`. Adds the file that the link leads to, if
+/// it is not a page, to `files`. A link to a folder leads to its README. Fails if `pages` does not have the page that the link
+/// leads to.
 fn moved(
     root: &Path,
     from: &str,

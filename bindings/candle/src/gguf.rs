@@ -49,12 +49,15 @@ impl Weights {
     /// the `from_gguf` functions of models. Each tensor is read, decoded and verified when bytes of the tensor are read from the
     /// GGUF file.
     ///
-    /// Blocks of GGUF are copied unchanged, or dequantized if candle does not support their type. The file contains the
-    /// dense tensors of types `f32`, `f16` and `bf16`, and the attributes that GGUF can represent. An integer becomes `u32`
-    /// if it fits, and a float becomes `f32` if it fits, because models expect these types.
+    /// Blocks of GGUF are copied unchanged, or dequantized if candle does not support their type; other quantized tensors are
+    /// dequantized. The file also contains the dense tensors of types `f32`, `f16` and `bf16` in row-major order, and the
+    /// attributes that GGUF can represent, except `general.alignment` and those that begin with `split.`. Tensors of more than four
+    /// dimensions are left out. If several files have an attribute, that of the first file is used. An integer becomes `u32` if it
+    /// fits, and a float becomes `f32` if it fits, because models expect these types.
     ///
     /// # Errors
-    /// Candle cannot count the elements of a shape, or blocks do not have the size of their type.
+    /// Candle cannot count the elements of a shape, blocks do not have the size of their type, or 64 bits cannot count the bytes of
+    /// the tensors.
     pub fn gguf(&self) -> Result<Gguf<'_>> {
         let (mut keys, mut values) = (HashSet::new(), Vec::new());
         let (mut infos, mut tensors, mut data_length) = (Vec::new(), Vec::new(), 0_u64);
@@ -278,7 +281,8 @@ fn joined(chunks: &Chunks<'_>) -> Vec<u8> {
     chunks.pieces().flatten().copied().collect()
 }
 
-/// Returns the number of the first GGUF type that can represent all `scalars`, and the scalars encoded as that type.
+/// Returns the number of the first GGUF type that can represent all `scalars`, and the scalars encoded as that type. Returns `None`
+/// if no type can, as for integers together with text.
 fn typed(scalars: &[Scalar]) -> Option<(u32, Vec<u8>)> {
     let all = |one: &dyn Fn(&Scalar) -> Option<Vec<u8>>| -> Option<Vec<u8>> {
         let parts: Option<Vec<Vec<u8>>> = scalars.iter().map(one).collect();

@@ -4,8 +4,8 @@ import { failure } from './errors.ts'
 import { join } from './instance.ts'
 
 /**
- * A value of an attribute. Integers from 2^53 on are `bigint`, bytes are a `Uint8Array`, and values that only CBOR has are
- * instances of `Tagged` or `Simple`.
+ * A value of an attribute. Integers of 2^53 and more, or of -2^53 and less, are `bigint`, bytes are a `Uint8Array`, and values that
+ * only CBOR has are instances of `Tagged` or `Simple`.
  */
 export type Attribute =
   | null | undefined | boolean | number | bigint | string | Uint8Array<ArrayBuffer> | Attribute[]
@@ -123,7 +123,7 @@ export type AttributeInput =
 const DEPTH = 64
 
 /**
- * Encodes `value` as CBOR. A `bigint` and a safe integer become an integer of CBOR, any other number a float of 64 bits.
+ * Encodes `value` as CBOR. A `bigint` and a safe integer become an integer of CBOR, any other number, and -0, a float of 64 bits.
  *
  * @throws {ZtenError} if text has a lone surrogate, a `bigint` needs more than 64 bits, or values nest deeper than 64 levels.
  * @throws {TypeError} if a value is of a type that attributes do not have, such as a function.

@@ -45,9 +45,8 @@ const END = 2 ** 32 - 1
  * `format` selects the format. Without it, the suffix of `name` does: `.zt`, `.safetensors`, `.npz`, or `.npy` for a single
  * tensor.
  *
- * @throws {ZtenError} if no format is selected, the format cannot hold a tensor or an attribute, or a tensor has more or fewer
- * elements
- *   than its shape.
+ * @throws {ZtenError} if no format is selected, the format cannot hold a tensor, an attribute or an option, a dtype is unknown, or
+ * a tensor has more or fewer elements than its shape.
  * @throws {TypeError} if an argument has a wrong type.
  */
 export const encode = async (
@@ -178,8 +177,8 @@ class NewFile {
   }
 
   /**
-   * Replaces bytes of the file from the current position on by `piece`. The module goes back to write the checksum into the
-   * header of a member of an archive, because the checksum is known only after the member.
+   * Replaces bytes of the file from the current position on by `piece`, which must not reach over the end of the file. The module
+   * goes back to write the checksum into the header of a member of an archive, because the checksum is known only after the member.
    */
   #patch(piece: Uint8Array<ArrayBuffer>): void {
     const end = this.#at + piece.length

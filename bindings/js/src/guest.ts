@@ -175,13 +175,19 @@ export class Guest implements Host {
     this.take(piece)
   }
 
-  /** Reads the bytes of a file from `start` to before `end` ahead, and drops the bytes that were read ahead before. */
+  /**
+   * Reads the bytes of a file from `start` to before `end` ahead, unless it can be read synchronously, and drops the bytes that
+   * were read ahead before.
+   */
   async hold(file: number, start: number, end: number): Promise<void> {
     this.held = []
     await this.holdMore(file, start, end)
   }
 
-  /** Reads the bytes of a file from `start` to before `end` ahead, and keeps the bytes that were read ahead before. */
+  /**
+   * Reads the bytes of a file from `start` to before `end` ahead, unless it can be read synchronously, and keeps the bytes that
+   * were read ahead before.
+   */
   async holdMore(file: number, start: number, end: number): Promise<void> {
     const reader = this.number(file)
     if (start < end && !reader.readSync) this.held.push({ file, start, bytes: await reader.read(start, end) })
@@ -193,8 +199,8 @@ export class Guest implements Host {
   }
 
   /**
-   * Calls the export `name` of the module. Throws if the call needs bytes of a file that is read asynchronously and that were not
-   * read ahead.
+   * Calls the export `name` of the module. Throws if the call fails to read a file, or needs bytes of a file that is read
+   * asynchronously and that were not read ahead.
    */
   call(name: string, args: (number | bigint)[], { input, take }: With = {}): Answer {
     this.failed = this.missed = undefined
@@ -214,7 +220,8 @@ export class Guest implements Host {
   }
 
   /**
-   * Calls the export `name` of the module. As long as a byte is missing, reads it and bytes after it ahead, and repeats the call.
+   * Drops the bytes that were read ahead before, and calls the export `name` of the module. As long as a byte is missing, reads it
+   * and bytes after it ahead, and repeats the call.
    */
   async replay(name: string, args: number[], by: With = {}): Promise<Answer> {
     this.held = []

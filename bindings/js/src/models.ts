@@ -32,9 +32,9 @@ export interface Candidate {
 }
 
 /**
- * Returns the models among the files `chosen`: each tensor file, except numbered files that belong to another file. Numbered
- * files belong to the index in their folder, and numbered GGUF files to the first of them. To which other files a file refers is
- * known only after it was opened.
+ * Returns the models among the files `chosen`, up to `LISTED`: each index and each tensor file, except numbered files that belong
+ * to another file, or all files if none of them has the suffix of a model. Numbered files belong to the index in their folder, and
+ * numbered GGUF files to the first of them. To which other files a file refers is known only after it was opened.
  */
 export const candidates = (chosen: Chosen[]): Candidate[] => {
   // Without the suffixes, the name of a file is a prefix of the names of its shards, so the file sorts before its shards.

@@ -76,7 +76,10 @@ export const moduleFor = (start: Uint8Array): keyof WasmModules => {
   return isSafetensors || begins([0x47, 0x47, 0x55, 0x46]) ? 'formats' : 'full'
 }
 
-/** Resolves to the compiled module `name`. It is fetched and compiled at the first call. */
+/**
+ * Resolves to the compiled module `name`. It is fetched and compiled at the first call, and again after a failure or a call of
+ * `setWasm`.
+ */
 export const compiled = (name: keyof WasmModules): Promise<WebAssembly.Module> => {
   const module = modules.get(name) ?? loaded(name)
   modules.set(name, module)

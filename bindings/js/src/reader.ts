@@ -105,7 +105,10 @@ export class Files {
     return new Files(await reader(own, options), name, beside)
   }
 
-  /** True if `find` can find sibling files: there is a function `siblings`, a list of files or a URL. */
+  /**
+   * True if `find` can find sibling files: there is a function `siblings`, or `siblings` is not false and there is a list of files
+   * or a URL.
+   */
   get hasSiblings(): boolean {
     return this.source !== undefined
   }
@@ -157,7 +160,7 @@ const finder = (source: FileSource, model: Model | undefined): FindSibling | und
  * Returns the model to open among several files: the model at the path `name`, or the only model if `name` is `undefined`. If the
  * file `name` is not the first file of a model, it is opened alone.
  *
- * @throws {ZtenError} if there is no such file, or `name` is `undefined` and there are several models.
+ * @throws {ZtenError} if there is no such file, or there are several models, of which `name` names none or more than one.
  */
 const chosen = (files: Iterable<File>, name: string | undefined): Model => {
   const given = [...files].map(file => ({ path: file.webkitRelativePath || file.name, file }))

@@ -534,7 +534,7 @@ await test('tensors that are stored as several', async () => {
   await assert.rejects(open(mxfp4, { conventions: 1 }), TypeError)
 })
 
-/** A module whose \`begin\` traps, with all exports that the package calls. */
+/** A module whose \`begin\` traps, with the exports that the package uses until then: its memory and \`begin\`. */
 const TRAP = new Uint8Array(Buffer.from('0061736d01000000' + '0107016002' + '7e7f' + '017f' + '03020100' + '0503010001' + '0712' + '02' +
   '066d656d6f727902' + '00' + '05626567696e' + '0000' + '0a05010300000b', 'hex'))
 

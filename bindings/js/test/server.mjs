@@ -23,7 +23,8 @@ const bytesOf = (path, start, end) => {
 
 /**
  * Serves the files that `find` knows. The query says `how` the server errs, in replies for ranges that begin at the byte `from` or
- * later. `asked` collects the headers of the requests and the sent bytes; `now` has the settings that a test may change.
+ * later. `asked` collects the headers, the method and the path of each request, and the number of bytes sent; `now` has the
+ * settings that a test may change. Other files are answered with the status 404.
  */
 export const serve = async find => {
   const asked = []

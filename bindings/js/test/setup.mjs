@@ -8,8 +8,8 @@ import { corpus } from './harness.mjs'
 export const folder = mkdtempSync(join(tmpdir(), 'zten-js-'))
 
 /**
- * Copies each file of the corpus to a folder of its own, without its sibling files. Returns, for each, its path below the corpus,
- * its name, the path of the copy, and whether it is of another format than zTensor.
+ * Copies each `.zt` file of the corpus, and each file of another format, to a folder of its own, without its sibling files.
+ * Returns, for each, its path below the corpus, its name, the path of the copy, and whether it is of another format than zTensor.
  */
 export const alone = () => {
   const isOther = path => path.startsWith(`${corpus}other/`) && !path.endsWith('.md')
@@ -26,7 +26,10 @@ export const alone = () => {
   })
 }
 
-/** Packs the package, and installs it into an empty project in which it is tested. */
+/**
+ * Packs the package, and installs it into an empty project in which it is tested. Returns the folder of the project, and the paths
+ * of the packed files within the package.
+ */
 export const install = () => {
   const quiet = { stdio: ['ignore', 'pipe', 'inherit'] }
   const [{ filename, files }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', folder, new URL('..', import.meta.url).pathname], quiet))

@@ -104,7 +104,8 @@ fn put_back<T>(lock: &Mutex<Option<T>>, value: T) {
 /// A file that is being written, all of whose arrays were declared at its beginning. `_zten.pyi` has the signatures.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct ArrayWriter {
-    /// The unfinished file. `None` during a call, and after the file was finished or aborted.
+    /// The unfinished file. `None` during a call, after the file was finished or aborted, and after a signal handler raised an
+    /// exception while an array was written.
     open: Mutex<Option<Begun>>,
     /// The path of the file that is written; `None` for a file in memory.
     path: Option<PathBuf>,
@@ -321,7 +322,8 @@ impl SpoolWriter {
     ///
     /// # Errors
     /// `zten.Unsupported` if the object is not dense, has attributes, or has a name or dtype that the file's format lacks; a
-    /// `ValueError` if an array of that name was added before.
+    /// `ValueError` if the dtype is unknown, an array of that name was added before, or the writer is closed or in use by another
+    /// thread; the errors of writing.
     #[pyo3(signature = (name, format, shape, parts, attributes))]
     fn add(
         &self,

@@ -124,9 +124,9 @@ impl Plan {
         Ok(Self { opening: strictness.opening()?, scope, canonical })
     }
 
-    /// Checks the file `given`, and returns its report. A file in a store of downloaded models, which is named after its digest,
-    /// is also compared with this digest. Most faults of the file are returned as a [`CallFailure`], which callers convert to a
-    /// report.
+    /// Checks the file `given`, and returns its report. A file in a store of downloaded models, which is named after its digest, is
+    /// also compared with this digest, unless only the manifest is checked or the file could not be read. Most faults of the file
+    /// are returned as a [`CallFailure`], which callers convert to a report.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<CheckReport, CallFailure> {
         if self.scope != Scope::All {
             return self.check_content(given, cancel);

@@ -132,12 +132,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Compares the contents of the files `old` and `new`: all tensors, or only the tensors that `patterns` select by their names.
-/// `tolerance` has the relative and the absolute difference up to which elements count as equal.
+/// Compares the contents of the files `old` and `new`: all tensors and the attributes, or only the tensors that `patterns` select
+/// by their names. `tolerance` has the relative and the absolute difference up to which elements count as equal.
 ///
 /// # Errors
-/// A `KeyError` if a pattern matches no tensor of either file; a `ValueError` if a tolerance is negative or not a number; the
-/// exception for a file that cannot be read.
+/// A `KeyError` if a pattern matches no tensor of either file; a `ValueError` if a tolerance is negative or not finite, or a file
+/// is closed; the exception for a file that cannot be read.
 #[pyfunction]
 #[pyo3(signature = (old, new, patterns, tolerance))]
 pub(crate) fn diff(

@@ -109,8 +109,8 @@ fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
     system.and_then(io::Error::get_ref).and_then(|error| error.downcast_ref())
 }
 
-/// Converts `error` to an `OSError` with an `errno` and `path`. If `error` is an exception that a Python object raised, returns
-/// this exception unchanged.
+/// Converts `error` to an `OSError` with an `errno` and `path`. Without a path, an error that zten made itself has no `errno`. If
+/// `error` is an exception that a Python object raised, returns this exception unchanged.
 fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
     let number = error.raw_os_error();
     let was_raised = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()).is_some();

@@ -80,8 +80,9 @@ pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
 }
 
 /// Calls `work` without the interpreter's lock, and returns its result. `bytes` says how long `work` takes: as long as reading
-/// this number of bytes. From [`BRIEF`] bytes on, `work` runs in a thread of its own, and signals are handled meanwhile. If a
-/// signal handler raises an exception, `work` is cancelled, and the exception is raised when `work` has returned.
+/// this number of bytes. From [`BRIEF`] bytes on, `work` runs in a thread of its own, and signals are handled meanwhile; below,
+/// they are handled after it. If a signal handler raises an exception, `work` is cancelled, and the exception is raised when `work`
+/// has returned.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     bytes: u64,

@@ -18,8 +18,8 @@ pub(crate) struct IndexedPart {
 }
 
 /// Returns the part of an array of the shape `dimensions` that `index` selects: an integer or a slice without a step, or a
-/// tuple of these; `None` selects the whole array. Returns `None` for any other index, and if the index is out of range:
-/// `_index.py` handles these indices, or raises an exception.
+/// tuple of these; `None` selects the whole array. Returns `None` for any other index, if the index is out of range, and if the
+/// array has more than 32 dimensions: `_index.py` handles these indices, or raises an exception.
 pub(crate) fn of_index(
     dimensions: Vec<u64>,
     index: Option<&Bound<'_, PyAny>>,

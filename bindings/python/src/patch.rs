@@ -534,7 +534,7 @@ impl ReadArray for Writable<'_> {
 
 /// Checks `patches`, and then applies them in place to the arrays that `places` describes and whose bytes are in `memory`.
 /// Returns the identity of the result in hexadecimal digits (`None` if there are no patches), and the indices of the entries of
-/// `memory` that changed.
+/// `memory` that were written, of which one may occur several times.
 #[pyfunction]
 #[pyo3(signature = (places, memory, patches, strictness))]
 pub(crate) fn patch_update<'py>(

@@ -83,8 +83,9 @@ impl Given {
         Ok((recognized, misnamed))
     }
 
-    /// Converts `given`, the argument of a Python call, which is a path, `bytes`, or an object with `seek` and `read`. A file at
-    /// a path is opened, and the length of the file is determined, but nothing is read.
+    /// Converts `given`, the argument of a Python call, which is a path, `bytes`, or an object with `seek` and `read`. A file at a
+    /// path is opened, and the length of the file is determined, but nothing is read. Only of a remote file, the last bytes are
+    /// fetched.
     ///
     /// # Errors
     /// A `TypeError` for any other object; the errors of opening the path, and of `seek`.
@@ -137,7 +138,7 @@ impl Given {
     /// Opens the regular file at `path`, the model in the folder `path`, or the remote file at the URL `path`.
     ///
     /// # Errors
-    /// The file cannot be opened, or is not regular; the folder has no model, or several.
+    /// The file cannot be opened, or is not regular; the folder has no model, or several; the errors of opening a remote file.
     pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
         if is_remote(path) {
             return Self::from_network(path);
@@ -222,8 +223,8 @@ pub(crate) struct Open {
 
 impl Open {
     /// Reads and validates the header of `given`. The shards of a file with a path are opened now, those of a remote file when
-    /// they are read. The files that an index or the first of several GGUF files names are opened now, and their headers are
-    /// read.
+    /// they are read. The files that an index or the first of several GGUF files names are opened now, and their headers are read.
+    /// If `opening` says that shards are not read, or `given` is `bytes` or an object, no other file is opened.
     pub(crate) fn new(
         given: Given,
         opening: &Opening,
@@ -296,7 +297,7 @@ impl Open {
     /// as the command does.
     ///
     /// # Errors
-    /// The error of reading the small tensors that hold the shapes of some groups.
+    /// The error of reading the small tensors that hold the shapes of some groups; the rule that a group breaks.
     pub(crate) fn with_conventions(self, cancel: &Cancel) -> Result<Self, Error> {
         let groups = self.groups(cancel)?;
         Ok(Self { archive: self.archive.with_groups(groups), ..self })
@@ -376,7 +377,8 @@ impl Open {
         }
     }
 
-    /// Returns whether the file is a file on disk or bytes in memory, which several threads can read at once.
+    /// Returns whether the file is a file on disk or bytes in memory, which several threads can read at once. A blob that is hashed
+    /// as it is read is not.
     pub(crate) fn is_local(&self) -> bool {
         matches!(**self.source(), OpenSource::File(_) | OpenSource::Bytes(_))
     }
@@ -388,7 +390,7 @@ impl Open {
     }
 
     /// Begins to fetch the byte ranges `ranges` of a remote file, or of its shard `shard`, in their order: they will be read
-    /// next. Does nothing for any other file.
+    /// next. The remote file and its other shards stop fetching. Does nothing if the file is not remote.
     pub(crate) fn plan(
         &self,
         shard: Option<&str>,
@@ -555,8 +557,8 @@ impl PythonFile {
     /// Fills `buffer` with bytes of the file from `offset` on, which the `seek` and `read` of the object return.
     ///
     /// # Errors
-    /// The exceptions of the object; [`io::ErrorKind::UnexpectedEof`] if the file is too short; a `ValueError` if `read` returns
-    /// more bytes than requested, or the call comes from the object itself.
+    /// The exceptions of the object; [`io::ErrorKind::UnexpectedEof`] if the file is too short; a `TypeError` if `read` does not
+    /// return `bytes`; a `ValueError` if `read` returns more bytes than requested, or the call comes from the object itself.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         interrupt::check_reentry()?;
         // The lock of the object is taken before the lock of the interpreter. In the other order, two threads could wait for

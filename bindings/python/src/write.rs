@@ -97,7 +97,8 @@ pub(crate) type ComponentArgs<'py> = (String, String, String, u64, PyReadonlyArr
 /// The Python class of a zTensor file that is being written. `_zten.pyi` has the signatures of its methods.
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Writer {
-    /// The unfinished file. `None` during a call, and after the file was finished or aborted.
+    /// The unfinished file. `None` during a call, after the file was finished or aborted, and after a signal handler raised an
+    /// exception while an object was added.
     open: Mutex<Option<Unfinished>>,
     /// The path of the file that is written; `None` for a file in memory.
     path: Option<PathBuf>,

@@ -444,7 +444,8 @@ def test_gguf_in_several_files(tmp_path: Path) -> None:
 
 
 def test_blocks_of_every_type() -> None:
-    """Dequantizing the blocks of GGUF in the corpus gives the values that the package ``gguf`` computes."""
+    """Dequantizing the blocks of GGUF in the corpus gives ``f32`` values of the shape of the tensor, and those that the package
+    ``gguf`` computes, if the package has the type."""
     seen = set()
     for path in ACCEPTED:
         if path.suffix != ".gguf":

@@ -175,8 +175,8 @@ def test_what_is_handed_out_of_a_shard_is_what_was_verified(tmp_path: Path) -> N
 
 
 def test_a_file_is_invalid_to_every_function(tmp_path: Path) -> None:
-    """A file that both breaks a rule and has an unsupported feature is invalid, and not unsupported, to every function that reads
-    it."""
+    """Converting a file raises the rule that ``zten.check`` reports for it: if the file both breaks a rule and has an unsupported
+    feature, the broken rule."""
     for root in corpus.sharded():
         if root.rule in ("-", "limit-shards"):
             continue

@@ -168,7 +168,8 @@ def test_chains_and_changed_names(tmp_path: Path) -> None:
 
 
 def check_unchanged(old: Arrays, patch: Any, tmp_path: Path) -> zten.Error:
-    """Checks that each way of using a patch raises a :class:`zten.Error` and changes nothing. Returns the error."""
+    """Checks that each way of using a patch raises a :class:`zten.Error` and changes nothing. Returns the error of
+    ``zten.patch.update``."""
     target = tmp_path / "target.zt"
     target.write_bytes(b"as it was")
     tensors = copied(old)

@@ -1,14 +1,16 @@
 /** Collects the files and folders that a user picked or dropped. */
 import type { Chosen } from '../../js/src/models.ts'
 
-/** The largest number of files that are taken from a folder. */
+/** The largest number of files that are taken from what a user picks or drops at once. */
 const MOST = 10_000
 
 /** Returns `files`, those of an `<input>`, with their paths, up to the largest number. */
 export const picked = (files: Iterable<File>): Chosen[] =>
   [...files].slice(0, MOST).map(file => ({ path: file.webkitRelativePath || file.name, file }))
 
-/** Returns the files that were dropped, and the files in dropped folders, which are listed step by step. */
+/**
+ * Returns the files that were dropped, and the files in dropped folders, which are listed step by step, up to the largest number.
+ */
 export const dropped = async (data: DataTransfer): Promise<Chosen[]> => {
   // The browser empties `files` and `items` as soon as the event handler waits, so both are copied first.
   const files = [...data.files]

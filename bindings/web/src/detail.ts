@@ -15,7 +15,7 @@ export const AT_ONCE = 8 << 20
 
 /**
  * Runs a task that reads `bytes` bytes (null if unknown), and shows a progress bar with the label `what` and a button to stop it.
- * Resolves to the result of the task, or to `undefined` if it was stopped.
+ * Resolves to the result of the task, or to `undefined` if it was stopped, or if it failed and the page shows the error.
  */
 export type Run = <T>(
   what: string,

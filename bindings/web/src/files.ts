@@ -96,7 +96,10 @@ export class FileList {
     }
   }
 
-  /** Removes the sibling files that the file at `path` has turned out to have from the list. */
+  /**
+   * Removes the sibling files that the file at `path` has turned out to have from the list. Hides the list if fewer than two files
+   * are left.
+   */
   private drop(path: string, { siblings }: Session): void {
     const folder = path.slice(0, path.lastIndexOf('/') + 1)
     const own = new Set(siblings.filter(({ size }) => size !== null).map(sibling => folder + sibling.path))

@@ -192,7 +192,7 @@ export interface Start {
 
 /**
  * A request to the worker: to call an export of the module with these arguments, after selecting a part of a tensor if there is a
- * `selection`; or to read bytes of the file, or of its sibling file with this display name.
+ * `selection`; or to read bytes of the file, or of its sibling file called `sibling`.
  */
 export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number; sibling: string | null })
 

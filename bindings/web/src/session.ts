@@ -96,7 +96,7 @@ export class Session {
     return this.request(id => ({ id, call, args, ...(selection && { selection }) }), onProgress)
   }
 
-  /** Resolves to the bytes from `start` to before `end` of the file, or of the sibling file with the display name `sibling`. */
+  /** Resolves to the bytes from `start` to before `end` of the file, or of the sibling file called `sibling`. */
   async bytes(start: number, end: number, sibling: string | null): Promise<Uint8Array> {
     const { bytes } = await this.request(id => ({ id, start, end, sibling }), () => {})
     return new Uint8Array(bytes)
@@ -116,8 +116,8 @@ export class Session {
   }
 
   /**
-   * Stops the running call, which rejects with `Stopped`. If the file was open, it is opened again in a new worker for later
-   * calls.
+   * Stops the running call. This call and all waiting calls reject with `Stopped`. If the file was open, it is opened again in a
+   * new worker for later calls.
    */
   async stop(): Promise<void> {
     this.close()

@@ -26,8 +26,8 @@ const SEPARATOR = /[./]/g
 const FOLDED = 4
 
 /**
- * Returns `name` with zeros before its numbers, so that names which are sorted as texts have their numbers in the order of their
- * values.
+ * Returns `name` with zeros before its numbers, so that names which are sorted as texts have their numbers, if these have up to 16
+ * digits, in the order of their values.
  */
 export const natural = (name: string): string => name.replace(/\d+/g, digits => digits.padStart(16, '0'))
 
@@ -67,8 +67,8 @@ const count = (group: Group, bytes: number, objects = 1): void => {
 }
 
 /**
- * Returns the children of a group after folding: successive groups with successive numbers and the same number of objects become
- * one folded group.
+ * Returns the children of a group after folding: `FOLDED` or more groups that follow each other, with successive numbers of up to
+ * nine digits and the same number of objects, become one folded group.
  */
 const fold = ({ prefix, children }: Group): Entry[] => {
   const found: Entry[] = []

@@ -556,7 +556,7 @@ await test('the page by keyboard alone', async () => {
   const press = async (...keys) => {
     for (const key of keys) await page.keyboard.press(key)
   }
-  /** Moves the focus to an element with Tab. Each element on the way must show that it has the focus. */
+  /** Moves the focus to an element by pressing `key` up to 40 times. Each element on the way must show that it has the focus. */
   const reach = async (selector, key = 'Tab') => {
     for (let steps = 0; steps < 40; steps++) {
       await press(key)

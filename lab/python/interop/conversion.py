@@ -52,7 +52,8 @@ class Conversion:
             assert status == 0, errors
 
     def rejects(self, path, name, why):
-        """Checks that a file is rejected because of the named tensor, and that no output is left behind."""
+        """Checks that a file is rejected because of the named tensor, that no output is left behind, and that an existing output
+        stays as it was."""
         for there in (None, b"what was there before"):
             self.output.unlink(missing_ok=True)
             if there is not None:

@@ -1,4 +1,4 @@
-"""`zten convert` from GGUF, with every type that the package gguf knows.
+"""`zten convert` from GGUF, with every type that the package gguf knows. Tensors of the types `NOT_HELD` must be left out.
 
 convert_gguf.py FOLDER ZTEN COUNT SEED
 """

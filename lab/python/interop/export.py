@@ -35,7 +35,7 @@ class Export:
         return to
 
     def through(self, path, suffix):
-        """Converts the file to zTensor of each generation, and back to its own format."""
+        """Converts the file to zTensor with each of the ``OPTIONS``, and back to its own format. Yields the path of each result."""
         for options in OPTIONS:
             yield self.convert(self.convert(path, "x.zt", *options), f"out.{suffix}")
 
@@ -76,7 +76,8 @@ def of_safetensors(rng, export):
 
 
 def of_several(rng, export, tensors, metadata):
-    """Writes the same tensors to several files with an index."""
+    """Writes the tensors to one to three files with an index, and checks that the conversion of the index into one file has the
+    tensors of ``x.safetensors``."""
     folder = export.folder / "several"
     folder.mkdir()
     count = int(rng.integers(1, 4))

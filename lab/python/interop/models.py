@@ -128,7 +128,8 @@ def add(rng, writer, name, blocks):
 
 
 def per_block(rng, value, blocks):
-    """Returns one value for all blocks, or one for each block. Of several values some, but not all, are zero."""
+    """Returns one value for all blocks, or one for each block. Of several values, the first is `value`, and each further one is
+    `value` or zero."""
     if rng.integers(3):
         return value
     return [value, *(value if flag(rng) else 0 for _ in range(blocks - 1))]
@@ -228,7 +229,7 @@ SPECIAL = "bos eos unk pad sep mask eot eom".split()
 
 
 def vocabulary(rng, writer, words):
-    """Adds a vocabulary, and returns the number of its tokens."""
+    """Adds a vocabulary, and returns the number of its tokens; `words` if the model has no vocabulary."""
     kind = pick(rng, ["llama", "gpt2", "bert", "t5", "rwkv", "plamo2", "no_vocab"])
     writer.add_tokenizer_model(kind)
     if kind == "no_vocab":

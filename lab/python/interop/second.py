@@ -64,7 +64,8 @@ def one(rng, zten, folder, tally):
 
 
 def sharded(root, zten, folder, tally):
-    """Compares the content of shards element by element: as `zten convert` copies it, and as the package reads it."""
+    """Compares the content of shards element by element: as `zten convert` copies it, and as the package reads it. Then damages a
+    shard, which the package must reject."""
     one = folder / "one.npz"
     for arguments in (["check", root], ["convert", "--force", root, one]):
         status, _, errors = zten.call(*arguments)

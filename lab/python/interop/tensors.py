@@ -32,7 +32,7 @@ HELD = {
 
 
 def write(path, tensors, metadata=None):
-    """Writes a file. Returns the type, shape and bytes of each tensor by its name."""
+    """Writes a safetensors file of `tensors`, which has the type, shape and bytes of each tensor by its name."""
     kept, specs = [], {}
     for name, (dtype, shape, data) in tensors.items():
         buffer = ctypes.create_string_buffer(data, max(len(data), 1))
@@ -44,7 +44,8 @@ def write(path, tensors, metadata=None):
 
 
 def listed(path):
-    """Returns the content of the file, from its bytes alone: name to shape and bytes."""
+    """Returns the content of the file, from its bytes alone: name to shape and bytes, and the metadata, or `None` if it has
+    none."""
     file = path.read_bytes()
     size = int.from_bytes(file[:8], "little")
     header = json.loads(file[8 : 8 + size])

@@ -158,7 +158,7 @@ def uninterpreted(folder):
 
 
 def fields(array):
-    """Returns the names and arrays of those fields of an array of records that are numbers."""
+    """Yields the names and arrays of those fields of an array of records that are numbers."""
     for name in array.dtype.names or ():
         if array.dtype[name].base.kind in "iufc" and array.dtype[name].base.names is None:
             yield name, array[name]
@@ -179,7 +179,7 @@ MAKERS = {
 
 
 def without_counterpart(folder):
-    """Writes files that are known to be invalid. Returns each with its verdict and the reason."""
+    """Writes files that are known to be rejected. Returns each with its verdict and the reason."""
     known = {}
     for at, (why, made) in enumerate(OBJECTS.items()):
         path = folder / f"known-{at}.npy"

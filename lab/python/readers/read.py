@@ -59,7 +59,7 @@ def torch(path: Path) -> Tensors:
     import torch
 
     def tensors(value: object, keys: tuple[str, ...], parents: tuple[int, ...] = ()) -> Tensors:
-        # A container may contain itself. Each container is visited once.
+        # A container may contain itself. It is not visited again within itself.
         if id(value) in parents:
             return
         if isinstance(value, torch.Tensor):

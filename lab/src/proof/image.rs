@@ -6,7 +6,7 @@ use std::error::Error;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};
 use wasmparser::{KnownCustom, Name, Operator, Parser, Payload, TypeRef};
 
-/// The functions of an image by name, with the functions that each calls or refers to.
+/// The functions of an image by name, with the functions that each calls directly, or in an ELF image also refers to.
 pub type Calls = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns a name without hashes and crate ids, which depend on the compiler.

@@ -9,7 +9,7 @@ use crate::proof::count::WORK;
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The rule that the file breaks; empty if it breaks none.
+    /// The rule that the file breaks, or `misuse` for an error without a rule; empty if there is no error.
     pub rule: String,
     /// The number of executed instructions.
     pub work: u64,

@@ -38,7 +38,9 @@ pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     report.end();
 }
 
-/// Returns the location of the panic: file and line. The path begins with the name of the package, wherever it was built.
+/// Returns the location of the panic. In a package of a registry, this is the path of the file from the folder of the package on,
+/// and the line. Otherwise it is the path without a line, in the standard library from the folder `library` on. It is empty if the
+/// location is unknown.
 fn place(info: &PanicHookInfo<'_>) -> String {
     let Some(location) = info.location() else { return String::new() };
     let parts: Vec<&str> = location.file().split('/').collect();
@@ -59,7 +61,7 @@ fn message(info: &PanicHookInfo<'_>) -> String {
     info.payload_as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Sets the limits of this process.
+/// Sets the limits of this process. A limit that is above the maximum that the process may set becomes this maximum.
 ///
 /// # Panics
 /// Panics if the system rejects one.

@@ -21,7 +21,7 @@ pub fn stream(path: &Path, report: &mut Report) {
     }
 }
 
-/// Reads everything, borrowed from a mapped file if possible, through `ztensor::open`.
+/// Reads everything, and borrows raw dense tensors from a mapped file.
 pub fn mapped(path: &Path, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
     let Some(reader) = report.opened(Reader::open_mmap_shared_any(path)) else { return };

@@ -1,5 +1,6 @@
-//! Checks that each dense object of the corpus loads as a tensor with the same elements, or fails with an error that gives
-//! the reason.
+//! Checks that each dense object of the accepted files of the corpus loads as a tensor with the same elements, and each quantized
+//! object with its dequantized values, or that loading fails with an error. If candle lacks the type or cannot count the elements,
+//! the error gives the reason.
 
 use candle_core::{DType, Device, Tensor};
 use zten::{DType as Own, Layout, OpenOptions};
@@ -7,7 +8,8 @@ use zten_candle::Weights;
 
 use crate::corpus;
 
-/// Returns the elements of `tensor`, of any type that candle has, as little-endian bytes in row-major order.
+/// Returns the elements of `tensor` as little-endian bytes in row-major order. Panics for the types with fewer than 8 bits, and for
+/// `F8E8M0`.
 pub(crate) fn bytes(tensor: &Tensor) -> Vec<u8> {
     fn all<T: candle_core::WithDType, const N: usize>(
         tensor: &Tensor,

@@ -1,4 +1,5 @@
-//! Checks that a quantized model of candle-transformers computes the same logits from each file.
+//! Checks that a quantized model of candle-transformers computes the same logits from a GGUF file and from its conversions to
+//! zTensor, and that it reports a damaged tensor.
 
 use std::fs::File;
 use std::io::{Read, Seek};

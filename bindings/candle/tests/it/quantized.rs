@@ -72,8 +72,8 @@ fn in_two_files(folder: &Path, tensors: &[(&str, &QTensor)]) -> PathBuf {
     path(1)
 }
 
-/// Checks that zten loads a GGUF file that candle has written, and the zTensor files to which zten converts this file, as candle
-/// loads it.
+/// Checks that zten loads a GGUF file that candle has written, the same model in two files, and the zTensor files to which zten
+/// converts the file, as candle loads it.
 #[test]
 fn blocks_load_as_candle_loads_them() {
     let folder = tempfile::tempdir().unwrap();

@@ -32,7 +32,8 @@ pub fn reading(
 }
 
 /// Writes `finding` to `out` as the document of `zten check --json`, without the name of the file. With the feature `page` the
-/// document has further fields for the page, such as `manifest`, the byte range of the manifest in the file.
+/// document has further fields for the page, such as `manifest_start` and `manifest_end`, the byte range `manifest` of the manifest
+/// in the file.
 ///
 /// # Errors
 /// The errors of `out`.

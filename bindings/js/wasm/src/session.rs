@@ -19,7 +19,8 @@ use crate::siblings::{Finder, Siblings, Sources};
 /// The progress of opening a file.
 #[derive(Debug, Default)]
 pub enum Session {
-    /// No file has been passed yet, or the file was rejected.
+    /// No file has been passed yet, the file was rejected, or the host called [`Session::supply`] or [`Session::answer`] when the
+    /// session was not waiting for this call.
     #[default]
     Empty,
     /// A file that is being opened. The host has to supply more bytes, or to look for sibling files.
@@ -358,7 +359,7 @@ pub fn tensors(file: &File, first: u32, count: u32) -> impl Iterator<Item = Tens
 /// Returns the tensor called `name` of `file`. Its content can be read.
 ///
 /// # Errors
-/// The file has no such tensor; the error suggests a similar name.
+/// The file has no such tensor; the error suggests a similar name, if there is one.
 pub fn find<'f>(file: &'f File, name: &str) -> Result<Tensor<'f>, Error> {
     Ok(read_from(file, file.manifest().tensor(name)?))
 }

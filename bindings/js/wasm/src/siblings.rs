@@ -21,7 +21,7 @@ pub type FileSource = &'static dyn ReadAt;
 pub type Sources<'s> = dyn Fn(u32) -> FileSource + 's;
 
 /// The sibling files of one open file, and the questions about them that the host still has to answer. Each sibling file gets a
-/// number when the host is asked for it: the first one gets 1, because 0 is the open file itself.
+/// number when the host has said how long it is, or that it is missing: the first one gets 1, because 0 is the open file itself.
 #[derive(Debug, Default)]
 pub struct Siblings {
     /// The number and the length of each file, by its name; the length is `None` if the file does not exist.
@@ -89,7 +89,7 @@ impl Siblings {
     }
 
     /// Returns the number by which the host knows the sibling file `name`. `name` is `None` for the file of this instance, whose
-    /// number is 0. Returns `None` if the host was not asked for a file of this name.
+    /// number is 0. Returns `None` if the host was not asked for a file of this name, or has not answered yet.
     pub(crate) fn number(&self, name: Option<&str>) -> Option<u32> {
         name.map_or(Some(0), |name| self.files.get(name).map(|(number, _)| *number))
     }

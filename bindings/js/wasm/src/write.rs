@@ -173,8 +173,8 @@ pub fn write_tensor(length: usize) -> u32 {
     })
 }
 
-/// Ends the file, after its last tensor. The answer is empty, or the reason why the file cannot be ended, such as a missing
-/// tensor. Returns the status of the call.
+/// Ends the file, after its last tensor. The answer is empty, or the reason why the file cannot be ended, such as a missing tensor
+/// of a safetensors or NumPy file. A zTensor file then has only the tensors that were written. Returns the status of the call.
 #[wasm_bindgen]
 pub fn write_end() -> u32 {
     answer(|out| {
@@ -274,7 +274,7 @@ fn write_array(
 /// being written, or `None` for the file as a whole.
 ///
 /// # Errors
-/// [`io::ErrorKind::OutOfMemory`] if `failure` is that memory ran out; the errors of `out`.
+/// [`io::ErrorKind::OutOfMemory`] if `failure` is that memory ran out while bytes were written to the file; the errors of `out`.
 fn failed(failure: WriteFailure<Error>, tensor: Option<&str>, out: &mut Answer) -> io::Result<()> {
     let mut finding = match failure {
         WriteFailure::Source(error) => Finding::from_error(&error),

@@ -20,7 +20,7 @@
 
     zten.check("model.zt")                     # a Report, true if the file is valid
     zten.check("upload.pt", sandbox=True)      # the same Report, from a confined process
-    zten.check_batch(paths)                    # columns; never raises
+    zten.check_batch(paths)                    # columns; a bad file does not raise
     zten.stat("model.zt")                      # the range, mean and spread of each tensor
     zten.diff("old.zt", "new.gguf").equal      # what differs, in whatever formats
     zten.hash("model.zt").text                 # a list of digests, as zten.open(digests=...) takes it

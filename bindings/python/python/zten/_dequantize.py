@@ -29,7 +29,7 @@ class Dequantized(np.lib.mixins.NDArrayOperatorsMixin):
     """The values of a quantized tensor as ``float32``, in row-major order. Nothing is read before a value is used:
     ``values[:10]`` reads and dequantizes ten rows, and everything else that an array can do dequantizes the whole tensor first.
 
-    A whole tensor is verified by its digests. A part has no digest, so it is not verified.
+    A whole tensor is verified by its digests. A part has no digest in the file, so it is not verified by one.
     """
 
     __slots__ = ("_tensor",)

@@ -165,8 +165,7 @@ def diff(
         names: compare only these tensors: names or patterns such as ``"layers.0.*"``, each of which has to match a tensor of
             one of the files.
         rtol, atol: accept an element that differs from the old one by at most ``atol + rtol * abs(old)``. The dtype and layout
-        may then
-            differ, too.
+            may then differ, too.
         plain: compare the codes and scales that a file stores for a quantized tensor, and not the values.
         limits, tolerate: as for :func:`zten.open`, of both files.
 

@@ -86,7 +86,8 @@ def check(files: list[str], how: _Strictness, manifest_only: bool, jobs: int | N
 
 def _arguments(how: _Strictness, manifest_only: bool, jobs: int | None) -> list[str]:
     """Returns the arguments with which the command ``zten`` checks files under the options of a check. The native module has
-    already accepted these options."""
+    already accepted these options. Raises a ``ValueError`` for ``canonical`` together with ``tolerate``, which only the sandbox
+    rejects."""
     limits, tolerate, canonical, shards = how
     if canonical and tolerate:
         raise ValueError("canonical and tolerate exclude each other in the sandbox: a tolerated file is not canonical")
@@ -138,7 +139,8 @@ def _command() -> str:
     ``PATH``.
 
     Raises:
-        SandboxError: no command is found, or its version is not the version of this package.
+        SandboxError: the system is not Linux, no command is found or it cannot be run, or its version is not the version of this
+        package.
     """
     from . import __version__
 

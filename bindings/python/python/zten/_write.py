@@ -394,9 +394,8 @@ def _format(path: Path | None, format: str | None, form: tuple[str, str | None, 
     """Returns the suffix, without its dot, of the format to write: ``format``, or else the suffix of ``path``.
 
     Raises:
-        ValueError: zten does not write this format, or an option of ``form`` or ``zstd`` differs from its default, and the format
-        is not
-            that of ``.zt`` files, which alone has these options.
+        ValueError: zten does not write this format, or an option of ``form`` or ``zstd`` differs from its default (a digest of
+            None does not count), and the format is not that of ``.zt`` files, which alone has these options.
     """
     generation, digest, canonical, _ = form
     _check_form(generation, zstd)
@@ -414,7 +413,7 @@ def _format(path: Path | None, format: str | None, form: tuple[str, str | None, 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
     """Prefixes the message of a :class:`TypeError`, :class:`ValueError` or :class:`OverflowError` that is raised in the block with
-    ``what``, which names the tensor or component."""
+    ``what``, which names the tensor or component. A :class:`NotImplementedError` becomes a :class:`TypeError`."""
     try:
         yield
     except (TypeError, NotImplementedError) as error:
@@ -494,8 +493,8 @@ def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
 def _check_quantized(
     shape: Sequence[int], components: Mapping[str, Any], how: tuple[int, int, str]
 ) -> None:
-    """Checks that the shapes and dtypes of ``components``, those of a ``quantized_group``, follow from its ``shape`` and from
-    ``how``: its number of bits, its group size and its packing.
+    """Checks that the shapes of ``components``, those of a ``quantized_group``, and the dtype of its ``packed_weight``, follow from
+    its ``shape`` and from ``how``: its number of bits, its group size and its packing.
 
     Raises:
         ValueError: they do not, or the packing is unknown.

@@ -21,8 +21,8 @@ pub(crate) type OpenShards<'a> = Shards<'a, Watched>;
 /// A shard or sibling file that a header lists.
 pub(super) struct Listed {
     pub(super) want: Want,
-    /// The file that was found by the name or the digest of the shard; `None` if no file was found. Unset as long as a remote
-    /// file has not been looked for.
+    /// The file that was found by the name or the digest of the shard; `None` if no file was found. Unset as long as the shard of
+    /// another source than a file on disk has not been looked for.
     pub(super) found: OnceLock<Option<OpenedShard>>,
 }
 

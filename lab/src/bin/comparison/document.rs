@@ -91,7 +91,8 @@ fn outcomes(results: &[Given]) -> String {
     table(&head, 3, rows)
 }
 
-/// Returns a table of the number of invalid files that were not rejected, by the subject of the rule.
+/// Returns a section for each family of formats, with a table of how many of the invalid files each reader did not reject, by the
+/// subject of the rule. A family has only the readers that were given its files.
 fn groups(results: &[Given]) -> String {
     let families: [(&str, &[&str]); 6] = [
         ("zTensor 0.1 and 1.x", &["ztensor 0.1", "ztensor 1.1", "ztensor 1.2"]),
@@ -133,7 +134,7 @@ fn groups(results: &[Given]) -> String {
     })
 }
 
-/// Returns the outcome of a file with a reader that was given it.
+/// Returns the outcome of a file with a reader, or `None` if the reader was not given the file.
 fn outcome(given: &Given, reader: &Reader) -> Option<Kind> {
     let (_, outcome) = given.outcomes.iter().find(|(other, _)| *other == reader)?;
     Some(outcome.kind)

@@ -82,7 +82,8 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Determines the outcome from the output and the exit status of a process.
+    /// Determines the outcome from the output and the exit status of a process. Fails if the status or the output is not that of a
+    /// reader.
     pub(crate) fn from_output(output: &Output) -> Result<Self> {
         let said = String::from_utf8_lossy(&output.stdout);
         let error = String::from_utf8_lossy(&output.stderr);

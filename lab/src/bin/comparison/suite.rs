@@ -80,7 +80,7 @@ impl Entry {
         }
     }
 
-    /// Returns the option of the corpus with which the file has its verdict.
+    /// Returns the option of the corpus with which the file has its verdict; `-` if it has the verdict without options.
     pub(crate) fn options(&self) -> &str {
         self.options.as_deref().unwrap_or("-")
     }

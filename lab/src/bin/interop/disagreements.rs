@@ -17,7 +17,7 @@ struct Disagreement {
     show: fn(&Path) -> Result<()>,
 }
 
-/// Demonstrates all disagreements.
+/// Demonstrates all disagreements. Fails at the first that does not occur any more.
 pub(crate) fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     for (at, known) in readers::KNOWN.iter().chain(&writers::KNOWN).enumerate() {

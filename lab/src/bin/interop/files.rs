@@ -50,7 +50,8 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Writes `count` files with each writer, and `count` files with both writers in turn.
+/// Writes `count` files with each writer, and `count` files with both writers in turn. Compares what both implementations read with
+/// what was to be written.
 pub(crate) fn run(count: u64, seed: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("x.zt");
@@ -171,8 +172,8 @@ fn alter(content: &mut Content, rng: &mut Rng) -> bool {
     true
 }
 
-/// Damages a byte of one component. zten and the reference implementation must both report a wrong checksum, which
-/// shows that they verify each other's files.
+/// Flips a bit of one component. The reference implementation must report a wrong checksum, and zten an error, which shows that
+/// they verify each other's files. Does nothing if no component has bytes.
 fn damage(path: &Path, objects: &[Object], rng: &mut Rng, counts: &mut Counts) -> Result<()> {
     let full = |object: &Object| object.parts.iter().any(|part| !part.bytes.is_empty());
     let full: Vec<&Object> = objects.iter().filter(|object| full(object)).collect();

@@ -63,7 +63,8 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Writes `count` files with each writer, and `count` files with both writers in turn.
+/// Writes `count` files with each writer, and `count` files with both writers in turn, and compares what both implementations read.
+/// Then does the same for files with shards.
 pub(crate) fn run(count: u64, seed: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("x.zt");
@@ -137,8 +138,8 @@ fn one(path: &Path, kind: u64, rng: &mut Rng, counts: &mut Counts) -> Result<()>
     Ok(())
 }
 
-/// Damages a byte of a raw component (a seek table has unused bits, so frames are left alone). Both implementations
-/// must report the damage, which shows that they verify each other's files.
+/// Flips a bit of a raw component (a seek table has unused bits, so frames are left alone). Both implementations must report the
+/// damage, which shows that they verify each other's files. Returns false if no raw component has bytes.
 fn damage(path: &Path, objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let full = |object: &&Object| {
         !object.compressed && object.parts.iter().any(|part| !part.bytes.is_empty())

@@ -18,7 +18,7 @@ use crate::race::{Contestant, Times, race};
 pub(crate) struct Course {
     pub(crate) inputs: Inputs,
     pub(crate) programs: Programs,
-    /// True if everything runs only once, to see that it works.
+    /// True if everything runs only a few times on small inputs, to see that it works.
     pub(crate) quick: bool,
 }
 

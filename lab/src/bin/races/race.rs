@@ -17,7 +17,7 @@ pub(crate) struct Contestant {
 }
 
 impl Contestant {
-    /// Starts a program, which does its work once to warm up.
+    /// Starts a program, and waits until it has warmed up and has told how large its heap was.
     pub(crate) fn start<I: AsRef<OsStr>>(
         name: &str,
         program: impl AsRef<OsStr>,
@@ -40,7 +40,7 @@ impl Contestant {
         Ok(line)
     }
 
-    /// Has the contestant work once. Returns the duration in nanoseconds.
+    /// Has the contestant take a turn. Returns the duration of its work in nanoseconds, the average if it works several times.
     fn turn(&mut self) -> Result<f64> {
         writeln!(self.ask)?;
         Ok(self.answer()?.parse()?)
@@ -85,7 +85,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Has the contestants take turns.
+/// Has the contestants take `rounds` turns each. In each round another one is first.
 pub(crate) fn race(mut contestants: Vec<Contestant>, rounds: usize) -> Result<Vec<Times>> {
     let mut times: Vec<Times> = contestants
         .iter()

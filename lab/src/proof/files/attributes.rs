@@ -6,7 +6,7 @@ use zten_testkit::generate;
 
 use crate::proof::described::known;
 
-/// Returns objects with attributes of these keys. After as many keys as a map may have, a new object begins.
+/// Returns a file with an object for each list of `keys`, which are the keys of its attributes.
 fn objects(keys: &[Vec<String>]) -> Vec<u8> {
     let objects = keys.iter().enumerate().map(|(n, keys)| {
         let mut object = bare_object();
@@ -20,7 +20,7 @@ fn objects(keys: &[Vec<String>]) -> Vec<u8> {
 /// The number of bytes of an object without attributes.
 const OBJECT: usize = 46;
 
-/// Returns a short key that is different for each `n`.
+/// Returns a key of two bytes that is different for each `n` below 4,096.
 fn short(n: usize) -> String {
     let digit = |n: usize| char::from(b'0' + u8::try_from(n % 64).expect("a digit"));
     [n, n / 64].map(digit).iter().collect()

@@ -23,7 +23,7 @@ pub(super) fn attribute(item: Vec<u8>) -> Vec<u8> {
     around("attributes", fields([("a", Item::Raw(item))]))
 }
 
-/// Returns an array of items with the largest allowed depth: opening bytes, the innermost bytes, and closing bytes.
+/// Returns an array of equal items, each of the largest allowed depth: opening bytes, the innermost bytes, and closing bytes.
 pub(super) fn towers(size: usize, open: &[u8], inner: &[u8], close: &[u8]) -> Vec<u8> {
     let depth = LEVELS - 1;
     let tower = [open.repeat(depth), inner.to_vec(), close.repeat(depth)].concat();
@@ -55,12 +55,12 @@ pub(super) fn wide_map(size: usize) -> Vec<u8> {
     map_of((0..keys(size)).map(key))
 }
 
-/// Returns the file of [`wide_map`] with the keys of the map in descending order.
+/// Returns the map of [`wide_map`] with its keys in descending order.
 pub(super) fn reversed_map(size: usize) -> Vec<u8> {
     map_of((0..keys(size)).rev().map(key))
 }
 
-/// Returns the file of [`wide_map`] with the first key of the map again as the last one.
+/// Returns the map of [`reversed_map`] with its first key again as the last one.
 pub(super) fn twice_map(size: usize) -> Vec<u8> {
     map_of((0..keys(size)).rev().chain([keys(size) - 1]).map(key))
 }

@@ -13,7 +13,7 @@ use zten::json;
 use zten::verify::{Check, Subject};
 use zten_report::check::{Report, Scope, Valid, summary, with_notes};
 
-/// The check in progress: set by [`begin`], removed by [`end`].
+/// The check in progress: set by [`begin`], removed by [`end`], or by [`object`] if no other object can change the verdict.
 static CHECK: Mutex<Option<Check<'static>>> = Mutex::new(None);
 
 /// Begins to validate `file`. If the suffix of the file's name is that of another format, writes the finding to `out` instead.
@@ -51,8 +51,8 @@ pub(crate) fn object(file: &'static File, ordinal: u32, out: &mut Answer) -> io:
     }
 }
 
-/// Compares the tensors that are in two files of the index `file`. Writes a finding to `out` if these files could not be read.
-/// The host may then call again.
+/// Compares the tensors of which two files that the index `file` names have a copy. Does nothing if `file` is no index. Writes a
+/// finding to `out` if these files could not be read. The host may then call again.
 #[cfg(feature = "siblings")]
 pub(crate) fn copies(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let Ok(mut checking) = CHECK.try_lock() else {

@@ -105,7 +105,8 @@ fn described(object: Tensor<'_>) -> (DescribedObject<'_, false>, Option<String>)
 }
 
 /// Writes a list of three items about object `ordinal` to `out`: its description; its attributes in diagnostic notation; and, if
-/// zten does not read the object, the reason and the advice of the rule that says so, otherwise null.
+/// zten does not read the object, the reason and the advice of the rule that says so, otherwise null. Writes null if the file has
+/// no such object.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;

@@ -51,7 +51,7 @@ fn picked(place: u64, count: u64) -> u64 {
 }
 
 /// Draws object `ordinal`: a dense object as evenly picked numbers, a sparse object as the number of entries in each cell.
-/// Writes one line of JSON, and then the numbers as little-endian `f32`.
+/// Writes one line of JSON, and then the numbers as little-endian `f32`; or only the finding if the object cannot be read or drawn.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Drawn {
@@ -88,7 +88,8 @@ fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
     }
 }
 
-/// Returns a grid of elements of the dense `tensor` at even distances, as a matrix whose columns are the last dimension.
+/// Returns a grid of elements of the dense `tensor` at even distances, as a matrix whose columns are the last dimension. Fails with
+/// [`Misuse::Type`] if the elements are not numbers.
 fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let component = tensor.dense()?;
     let mut reader = component.reader()?;

@@ -16,7 +16,8 @@ use zten::number::NumberKind;
 /// Writes the component at `place`, the ordinals of object and component, to `data` as a NumPy file. Then writes to `out` the
 /// note of [`saved`] on its dtype, or an error.
 ///
-/// The array has the shape of the object if the object is dense, otherwise one dimension.
+/// The array has the shape of the object if the object is dense and has as many elements as NumPy sees in the component, otherwise
+/// one dimension.
 pub fn component(
     file: &File,
     place: (u32, u32),
@@ -68,8 +69,8 @@ fn write(
     Ok(if failed { Err("the .npy file cannot be written".to_owned()) } else { Ok(note) })
 }
 
-/// Returns the kind of numbers as which the elements of `component` are saved, and a note for the user if NumPy does not have
-/// their own kind.
+/// Returns the kind of numbers as which the elements of `component` are saved, and a note for the user if NumPy does not have their
+/// own kind. Elements that zten cannot write as numbers are saved as bytes, without a note.
 fn saved(component: &Component<'_>) -> (NumberKind, Option<&'static str>) {
     let kind = NumberKind::of_component(component).unwrap_or(NumberKind::Plain(StorageType::U8));
     match kind {

@@ -11,6 +11,8 @@ use super::picture::{Grid, MOST};
 const HELD: u64 = 256 << 20;
 
 /// Counts the entries of the sparse `tensor` that fall into each cell of a grid. Returns `None` if the tensor is not sparse.
+/// Errors: those of [`check_held`] and of reading the tensor; [`Misuse::Slice`] if the dimensions of a COO tensor, without the last
+/// one, have a product of 2^64 or more.
 pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
     let layout = tensor.layout();
     if !matches!(layout, Layout::SparseCsr | Layout::SparseCoo) {
@@ -22,7 +24,7 @@ pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
 }
 
 /// Checks that the decoded components of `tensor` are not larger together than [`HELD`]. A component whose decoded length the
-/// manifest does not state is decoded once to measure it.
+/// manifest does not state is decoded to measure it, until the sum exceeds [`HELD`].
 ///
 /// # Errors
 /// [`OutOfMemory`] if the components are larger; the errors of decoding a component to measure it.

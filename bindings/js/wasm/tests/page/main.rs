@@ -1,4 +1,5 @@
-//! Tests of the answers of the guest about every file of the corpus, and of its answers to wrong calls of a host.
+//! Tests of the answers of the guest about the valid files of the corpus and a third or more of the invalid ones, and of its
+//! answers to wrong calls of a host.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
@@ -120,7 +121,8 @@ fn answer(ask: impl FnOnce(&mut Vec<u8>)) -> Value {
     serde_json::from_slice(&out).unwrap()
 }
 
-/// Asks all questions about a file. Returns the verdict on the whole file.
+/// Asks for the description and the picture of each object of a file, and for the statistics, the verdict and the saved form of
+/// each component. Returns the verdict on the whole file.
 fn everything(file: &File) -> Value {
     for object in file.tensors() {
         let ordinal = object.ordinal();

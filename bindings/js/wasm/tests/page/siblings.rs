@@ -30,7 +30,8 @@ fn with_siblings(path: &Path, hidden: &dyn Fn(&str) -> bool) -> (Session, Value)
     opened_with(name, &bytes, leaked(bytes.clone()), &find)
 }
 
-/// Returns the files that have sibling files.
+/// Returns all indices, GGUF files and zTensor files in the folders of the corpus with models in several files. Some of them, such
+/// as shards, have no sibling files themselves.
 fn roots() -> Vec<PathBuf> {
     let folders = [
         "other/index/accept",
@@ -94,7 +95,7 @@ fn a_missing_sibling_is_named() {
     assert!(missing > 30, "{missing}");
 }
 
-/// Returns the values of the first elements of a tensor.
+/// Returns the answer about the first element of a tensor with `rank` dimensions.
 fn first(file: &File, ordinal: u32, rank: usize) -> Value {
     values::select(
         &[0_u64, 1].repeat(rank).iter().flat_map(|index| index.to_le_bytes()).collect::<Vec<_>>(),

@@ -44,7 +44,8 @@ pub(super) const KNOWN: [Disagreement; 6] = [
 
 type Parts<'a> = [(&'a str, DType, Option<&'a str>, &'a [u8])];
 
-/// Returns the rule by which a file is rejected, or `None` if it is not rejected.
+/// Has `ztensor` write a file with one object of these parts to `path`. Returns the rule by which zten rejects the file, or `None`
+/// if it does not.
 fn rejected(
     path: &Path,
     shape: &[u64],

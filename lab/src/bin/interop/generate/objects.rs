@@ -6,7 +6,7 @@ use zten::element::{LogicalType, StorageType};
 use super::{Taste, bytes};
 use crate::content::{Object, Part, le};
 
-/// Returns an object. If `many` is true, the object is small.
+/// Returns an object. If `many` is true and the object is dense, it is small.
 pub(super) fn object(rng: &mut Rng, taste: Taste, name: String, many: bool) -> Object {
     let (format, shape, parts) = match rng.u8(..12) {
         0 | 1 => sparse_csr(rng, taste),

@@ -15,7 +15,8 @@ use super::{Object, generate, ours, theirs};
 /// Names of shards, unsorted.
 const NAMES: [&str; 4] = ["00002-of-00003", "b", "A_.-9", "00001-of-00003"];
 
-/// Writes and reads `count` roots with shards.
+/// Writes `count` roots with up to four shards, compares what both implementations read, and checks that both report a damaged
+/// shard.
 pub(super) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
     let path = folder.join("root.zt");
     let (mut shards, mut objects, mut damaged) = (0, 0, 0);
@@ -81,7 +82,8 @@ fn one(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result
     Ok(())
 }
 
-/// Writes one file of a root and its shards, and returns the content digest of the root.
+/// Verifies a root and its shards, writes them as one file, and returns the content digest of the root. Fails if a digest does not
+/// match.
 fn joined(path: &Path, one: &Path) -> Result<String> {
     let root = zten::open(path)?;
     ours::verify(&root)?;
@@ -92,7 +94,7 @@ fn joined(path: &Path, one: &Path) -> Result<String> {
     Ok(digest.map_err(|error| anyhow::anyhow!("{error}"))?.to_string())
 }
 
-/// Damages a byte of a shard. Both implementations must report the damage.
+/// Flips a bit of a shard. Both implementations must report the damage. Returns false if there are no shards.
 fn damage(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let Some(name) = rng.choice(names) else { return Ok(false) };
     let place = shard_path(path, name);

@@ -10,7 +10,7 @@ use super::{Course, Group};
 use crate::inputs::Order;
 use crate::race::Contestant;
 
-/// Opens a file in V8, if Node is installed.
+/// Races opening a file natively and, if Node and the target `wasm32-unknown-unknown` are installed, in V8.
 pub(super) fn wasm(course: &Course) -> Result<Group> {
     let count = course.amount(100_000, 2_000);
     let mut races = Vec::new();

@@ -1,6 +1,7 @@
 //! The least work that reading a manifest can take: going from head to head without any check.
 
-/// Counts the items in `bytes`, of which the first contains all others. Returns nothing for items of indefinite length.
+/// Counts the items in `bytes`, of which the first contains all others. Returns `None` for items of indefinite length, and if
+/// `bytes` end before the last item.
 pub(crate) fn items(mut bytes: &[u8]) -> Option<u64> {
     let (mut left, mut seen) = (1_u64, 0);
     while left > 0 {
