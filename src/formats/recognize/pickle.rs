@@ -665,9 +665,15 @@ struct Line {
     at_dot: bool,
     /// The number of bytes that are missing from the last UTF-8 character.
     pending: u8,
-    /// Whether each byte is a hexadecimal digit or one of `_`, `x`, `X`, `L` and carriage return, which may occur in an
-    /// integer. Signs and white space are not among them.
-    is_digits: bool,
+    /// Whether each byte before the first zero byte may occur in a number: letters and digits of integers and floats, their signs,
+    /// points and underscores, and white space.
+    is_numeric: bool,
+    /// Whether each byte before the first zero byte may occur in the key of a memo: a decimal digit, `_`, `+` or white space.
+    is_decimal: bool,
+    /// The number that the decimal digits before the first zero byte make. A number beyond 64 bits becomes the largest number.
+    decimal: u64,
+    /// Whether the line has a zero byte. Python's C code parses a number up to this byte.
+    has_zero: bool,
 }
 
 impl Line {
@@ -679,7 +685,10 @@ impl Line {
             spelling: Spelling::Path,
             at_dot: true,
             pending: 0,
-            is_digits: true,
+            is_numeric: true,
+            is_decimal: true,
+            decimal: 0,
+            has_zero: false,
         }
     }
 
@@ -697,10 +706,25 @@ impl Line {
             }
             self.length = self.length.saturating_add(1);
             self.ends = [self.ends[1], *byte];
-            self.is_digits &= byte.is_ascii_hexdigit() || b"_xXL\r".contains(byte);
+            self.has_zero |= *byte == 0;
+            if !self.has_zero {
+                self.count_digit(*byte);
+            }
             if *byte != b'\r' {
                 self.spell(*byte);
             }
+        }
+    }
+
+    /// Updates what is known about the line as a number with its next byte, which is before any zero byte.
+    fn count_digit(&mut self, byte: u8) {
+        if byte.is_ascii_digit() {
+            let digit = u64::from(byte.saturating_sub(b'0'));
+            self.decimal = self.decimal.saturating_mul(10).saturating_add(digit);
+        } else if !is_space(byte) {
+            // The letters are those of hexadecimal digits, of prefixes and suffixes such as `0x` and `L`, and of `infinity` and `nan`.
+            self.is_numeric &= b"_+-.abcdefABCDEFxXoOlLinftyINFTY".contains(&byte);
+            self.is_decimal &= b"_+".contains(&byte);
         }
     }
 
@@ -750,15 +774,15 @@ impl Line {
         let length = usize::try_from(self.length).unwrap_or(usize::MAX);
         let head = self.head.get(..length.min(HEAD)).unwrap_or_default();
         match head.iter().position(|byte| *byte == 0) {
-            Some(end) => Some(head.get(..end).unwrap_or_default().trim_ascii()),
-            None => (length <= HEAD).then(|| head.trim_ascii()),
+            Some(end) => Some(trimmed(head.get(..end).unwrap_or_default())),
+            None => (length <= HEAD).then(|| trimmed(head)),
         }
     }
 
     /// Returns whether Python may parse the line as an integer. A line longer than [`HEAD`] bytes is taken for an integer if
-    /// [`is_digits`](Self::is_digits) is true, so one with a sign is not.
+    /// [`is_numeric`](Self::is_numeric) is true: a pickle that is missed does more harm than a text that is taken for a pickle.
     fn is_integer(&self) -> bool {
-        let Some(number) = self.number() else { return self.is_digits };
+        let Some(number) = self.number() else { return self.is_numeric };
         let number = unsigned(number);
         let number = number.strip_suffix(b"L").unwrap_or(number);
         match number {
@@ -770,9 +794,9 @@ impl Line {
     }
 
     /// Returns whether Python may parse the line as a floating-point number. A line longer than [`HEAD`] bytes is taken for a
-    /// number if [`is_digits`](Self::is_digits) is true, so one with a point or sign is not.
+    /// number if [`is_numeric`](Self::is_numeric) is true.
     fn is_float(&self) -> bool {
-        let Some(number) = self.number() else { return self.is_digits };
+        let Some(number) = self.number() else { return self.is_numeric };
         let number = unsigned(number);
         let words = [&b"inf"[..], b"infinity", b"nan"];
         words.iter().any(|word| number.eq_ignore_ascii_case(word))
@@ -789,19 +813,33 @@ impl Line {
             && b"'\"".contains(&last)
     }
 
-    /// Parses the line as the key of a memo. Returns `None` if the line is not a number without a minus sign, or is longer than
-    /// [`HEAD`] bytes.
+    /// Parses the line as the key of a memo. Returns `None` if the line is not a number without a minus sign. In a line longer than
+    /// [`HEAD`] bytes, only the digits count, wherever a sign or white space is.
     fn key(&self) -> Option<u64> {
-        let number = self.number()?;
+        let Some(number) = self.number() else { return self.is_decimal.then_some(self.decimal) };
         let digits = number.strip_prefix(b"+").unwrap_or(number);
         if !is_number(digits, u8::is_ascii_digit) {
             return None;
         }
         // Python takes integers of any size as keys. A number beyond 64 bits becomes the largest key.
-        let digits = digits.iter().filter(|byte| **byte != b'_');
-        let digits = digits.map(|byte| u64::from(byte.saturating_sub(b'0')));
-        Some(digits.fold(0, |key: u64, digit| key.saturating_mul(10).saturating_add(digit)))
+        Some(self.decimal)
     }
+}
+
+/// Returns whether `byte` is white space to Python's functions that parse numbers. Rust's `is_ascii_whitespace` lacks the vertical
+/// tab.
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// Returns `number` without the white space around it.
+fn trimmed(number: &[u8]) -> &[u8] {
+    let start = number.iter().position(|byte| !is_space(*byte)).unwrap_or(number.len());
+    let end = number
+        .iter()
+        .rposition(|byte| !is_space(*byte))
+        .map_or(start, |last| last.saturating_add(1));
+    number.get(start..end).unwrap_or_default()
 }
 
 /// Returns `number` without its sign.

@@ -143,6 +143,33 @@ fn a_call_in_the_last_line_needs_no_newline() {
     }
 }
 
+/// Checks that numbers are read as Python reads them, however long their text is and with white space around it: a number that
+/// the scanner takes for an error would hide the call after it.
+#[test]
+fn a_number_of_any_length_does_not_hide_a_call() {
+    let call = b"(S'true'\niposix\nsystem\n.";
+    let zeros = "0".repeat(70);
+    for number in [
+        format!("F1.{zeros}\n"),
+        format!("F-1e+{zeros}\n"),
+        format!("F{:70}nan\n", ""),
+        format!("I-1{zeros}\n"),
+        format!("I{:70}7\n", ""),
+        format!("L+{zeros}1L\n"),
+        format!("I1\np{zeros}3\n0g3\n"),
+        "I\u{b}1\n".to_owned(),
+        "F1.5\u{b}\n".to_owned(),
+    ] {
+        let pickle = [number.as_bytes(), b"0", call].concat();
+        assert_eq!(kind(&pickle, "x.txt"), PICKLE, "{}", pickle.escape_ascii());
+    }
+    // Text that is no number ends the pickle.
+    for number in ["F1.5 of a meter", "Ione", "I1\np-3", "I1\npone"] {
+        let text = [number.as_bytes(), b"\n0", call].concat();
+        assert_eq!(kind(&text, "x.txt"), Recognized::Other(OtherKind::Text), "{number}");
+    }
+}
+
 /// Checks that a search that ends at its limit on decompressed bytes names the member where it ended, since a later member may
 /// be a pickle, and that with a higher limit this pickle is found.
 #[test]
