@@ -6,8 +6,8 @@ Needs zten, numpy, ml_dtypes, safetensors, gguf, torch and ztensor 2.1.2: `.ci/c
 `--quick` races with little data, to see that it runs.
 
 Contestants take turns, each in a process of its own, which does its work once and then several times, of which the best
-counts: compared is the work, and neither the disk nor the first touch of memory. Who saves a file begins without one, and after
-the disk has all that was written before.
+counts: compared is the work, and neither the first touch of memory nor, except in the races of saving, the disk. Who saves a file
+begins without one, and after the disk has all that was written before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Times two builds of the command beside each other, and both without their sandbox: what a confined process costs.
+"""Times two builds of the command beside each other, and the new one with and without its sandbox: what a confined process costs.
+Then checks 20,000 files with few descriptors.
 
     python3 lab/python/workers.py OLD NEW [--pairs N]
 

@@ -34,7 +34,8 @@ pub(crate) struct Example {
     /// The command about a valid file that differs little from the broken one, and what the command prints. `None` if there is no
     /// such file.
     pub valid: Option<Session>,
-    /// The paths in the repository of the files of the corpus that both commands use.
+    /// The paths in the repository of the files of the corpus that both commands use; none if the commands are those of an
+    /// [`Asked`].
     pub files: Vec<String>,
 }
 

@@ -175,7 +175,7 @@ def test_damaged_groups() -> None:
 
 
 def test_shards(tmp_path: Path) -> None:
-    """A quantized tensor can be read although its codes, its scales and its shape are in three different files of an index."""
+    """A quantized tensor can be read although each of the tensors that it is stored as is in another file of an index."""
     case = "packed-4-zero-point"
     with zten.open(FOLDER / f"{case}.safetensors", conventions=False) as plain:
         files = {}

@@ -23,8 +23,8 @@ INDICES: list[Any] = [
 
 
 def quantized() -> list[tuple[str, bytes | Path, str, dict[str, Any]]]:
-    """Returns a tuple for each quantized tensor of the corpus: a label for failures, the path of the file, the name of the
-    tensor, and the options with which :func:`zten.open` opens the file."""
+    """Returns a tuple for each quantized tensor that has values in four folders of the corpus: a label for failures, the path of
+    the file, the name of the tensor, and the options with which :func:`zten.open` opens the file."""
     found: list[tuple[str, bytes | Path, str, dict[str, Any]]] = []
     for folder in ("accept/1.2.3", "quantized", "v2/accept", "other/gguf/accept"):
         for path in sorted((corpus.CORPUS / folder).glob("*.*")):
@@ -73,9 +73,8 @@ class Counted(io.BytesIO):
 
 
 def test_parts_are_those_of_the_whole() -> None:
-    """Dequantizing a part of a tensor gives the values that the same part of the whole dequantized tensor has, for every
-    quantized tensor of the corpus: ``quantized_group``, layouts of generation 2 and blocks of GGUF, uncompressed and
-    compressed."""
+    """Dequantizing a part of a tensor gives the values that the same part of the whole dequantized tensor has, for every tensor
+    that :func:`quantized` returns: ``quantized_group``, layouts of generation 2 and blocks of GGUF, uncompressed and compressed."""
     files = quantized()
     layouts = set()
     for label, source, name, how in files:

@@ -1,4 +1,4 @@
-"""Tests that reading an untrusted file raises no other exceptions than ``zten.Error``."""
+"""Tests that the content of an untrusted file raises no other exceptions than ``zten.Error``, and what the exceptions have."""
 
 from __future__ import annotations
 

@@ -100,8 +100,8 @@ export class FileMap {
   }
 
   /**
-   * Draws the map anew, and describes the region under the pointer below it. Without a pointer, describes the region that the
-   * user has reached with the keyboard, or that of the selected object.
+   * Draws the map anew, and describes below it the region under the pointer, or that of the object under the pointer in the list.
+   * Without a pointer, describes the region that the user has reached with the keyboard, or that of the selected object.
    */
   private update(): void {
     const { regions, objects } = this.shown

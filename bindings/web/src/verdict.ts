@@ -131,7 +131,7 @@ const row = (name: string, ...value: Child[]): HTMLElement =>
 
 /**
  * Returns an element that lists the sibling files of a file, missing ones first; null if it has none. With `advice`, it also says
- * how to open a model with its sibling files.
+ * how to open a model with its sibling files, if one is missing.
  */
 const siblings = ({ siblings: all }: Session, advice: boolean): HTMLElement | null => {
   if (all.length === 0) return null
@@ -182,7 +182,9 @@ const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElemen
 
 const percent = (part: number): string => part < 0.01 ? '< 1 %' : part > 0.99 ? '> 99 %' : `${Math.round(100 * part)} %`
 
-/** Returns an element that says where a problem is: in which object, in which component and at which byte. */
+/**
+ * Returns an element that says where a problem is, as far as that is known: in which file, object and component, and at which byte.
+ */
 const place = (problem: Problem, file: Session): HTMLElement => {
   const { object_shown: object, ordinal, component_shown: component, part, offset, manifest_start: start, manifest_end: end } = problem
   const text = make('p', { class: 'place' })

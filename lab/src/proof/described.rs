@@ -70,8 +70,8 @@ impl Kind {
 
 /// The description of a file: its kind, and a number for each trait.
 ///
-/// It is parsed from a text: the name of the kind, followed by each trait that is not 0:
-/// `attributes count=4095 order=2 kib=32`.
+/// It is parsed from a text: the name of the kind, followed by each trait that is not 0, and by `kib` if it is not 32: `attributes
+/// count=4095 order=2 kib=32`.
 #[derive(Clone)]
 pub(crate) struct Description {
     kind: Kind,

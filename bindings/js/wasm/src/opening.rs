@@ -73,8 +73,8 @@ pub fn begin(length: u64, name: usize) -> u32 {
     })
 }
 
-/// Adds the tolerance whose name is the input of the call, of `length` bytes, to the options of the next call of [`begin`]. Returns
-/// the status of the call: 0 if there is no such tolerance.
+/// Adds the tolerance whose name is the input of the call, of `length` bytes, to the options of all later calls of [`begin`].
+/// Returns the status of the call: 0 if there is no such tolerance.
 #[cfg(not(feature = "page"))]
 #[wasm_bindgen]
 pub fn tolerate(length: usize) -> u32 {

@@ -1,5 +1,5 @@
-//! The exports that the JavaScript package calls. Each answers with one JSON document; decoded bytes are handed to the host in
-//! pieces.
+//! The exports that the JavaScript package calls. Each answers with one JSON document or nothing, and `attributes` with CBOR;
+//! decoded bytes are handed to the host in pieces.
 #![deny(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 mod check;

@@ -40,7 +40,7 @@ class Component:
     role: str
     """The role in the object: ``"data"``, ``"values"``, ..."""
     dtype: str
-    """The dtype of the elements, by its name in zTensor 1.2: ``"f32"``. An unknown dtype is untrusted text of the file."""
+    """The dtype of the elements, by its name in zTensor: ``"f32"``. An unknown dtype is untrusted text of the file."""
     encoding: str
     """The encoding: ``"raw"``, ``"zstd"``, ``"zt.zstd-seekable/1"``, ``"deflate"`` (of ``.npz``), or an unknown name."""
     offset: int
@@ -50,7 +50,7 @@ class Component:
     nbytes: int | None
     """The number of decoded bytes; None if it is unknown before decoding."""
     digest: str | None
-    """The digest, as it is written in the file."""
+    """The digest, as it is written in the file; None if there is none."""
     shard: str | None
     """The name of the shard with the blob; None if the blob is in the file itself."""
 

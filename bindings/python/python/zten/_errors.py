@@ -19,7 +19,7 @@ class Error(Exception):
     """
 
     message: str
-    """The sentence, the rule with its clause, and the place. Names in it are escaped."""
+    """The sentence, and in most errors the rule with its clause, and the place. Names in it are escaped."""
     rule: str | None
     """The id of the rule, limit or unsupported feature: ``"digest-mismatch"``. ``zten explain RULE`` explains it."""
     clause: str | None
@@ -84,8 +84,8 @@ class Unsupported(Error):
 
 
 class LimitExceeded(Error):
-    """The file needs more than a limit allows. ``limits={name: value}`` changes the limit, whose name is the rule without the
-    prefix ``limit-``."""
+    """The file needs more than a limit allows. If the rule without the prefix ``limit-`` is the name of a limit of
+    :func:`zten.open`, ``limits={name: value}`` changes it."""
 
 
 class MissingTensor(Error, KeyError):

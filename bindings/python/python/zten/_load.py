@@ -28,7 +28,7 @@ Names: TypeAlias = str | Iterable[str]
 Progress: TypeAlias = Callable[[int, int], object] | bool
 """A function that is called with the number of bytes read, and the number of all bytes; True shows them on standard error."""
 
-# The number of bytes that are read between two calls of `progress`, unless a single tensor is larger.
+# The largest number of bytes that are verified between two calls of `progress`, unless a single tensor is larger.
 _STEP = 64 << 20
 
 
@@ -68,9 +68,9 @@ def load(
     progress: Progress | None = None,
     dequantize: bool | str = False,
 ) -> dict[str, Any]:
-    """Returns all tensors by their names, in the order of the file: as arrays of NumPy, or as the loader that ``kind`` returns
-    makes them. If ``map`` is None, the file is mapped if it can be mapped and has nothing to verify. The other arguments are
-    those of :func:`zten.numpy.load_file`."""
+    """Returns all tensors, or those that ``names`` selects, by their names, in the order of the file: as arrays of NumPy, or as the
+    loader that ``kind`` returns makes them. If ``map`` is None, the file is mapped if it can be mapped and has nothing to verify.
+    The other arguments are those of :func:`zten.numpy.load_file`."""
     wanted = ("f32" if dequantize else None) if isinstance(dequantize, bool) else _types.dtype_name(dequantize)
     if wanted not in (None, "f32", "f16", "bf16"):
         raise ValueError(f"dequantize is {dequantize!r}, expected True, or one of f32, f16 and bf16")

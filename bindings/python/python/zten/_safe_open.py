@@ -39,7 +39,8 @@ class SafeSlice:
         return len(self._tensor)
 
     def __getitem__(self, index: Index) -> Any:
-        """Reads the part of the tensor that ``index`` selects, and no other bytes. A part has no digest, so it is not verified."""
+        """Reads the part of the tensor that ``index`` selects, as :meth:`zten.Slice.numpy` does: of most tensors, no other bytes. A
+        part has no digest in the file, so it is not verified by one."""
         if self._owner.is_torch:
             return self._tensor[index].torch(device=self._owner.device)
         return self._tensor._sliced(index, verify=False)

@@ -46,9 +46,10 @@ class Slice:
 
     def numpy(self, *, verify: bool = False) -> Array:
         """Reads the part as an array. Of most tensors, only the bytes of the part are read, and the skipped elements of a slice with
-        a step. A tensor that is of ``f4_e2m1``, is not in row-major order, or is compared with a digest is read whole.
+        a step. A tensor that is of ``f4_e2m1``, is not in row-major order, or is compared with a digest is read whole; one that is
+        compressed is decoded from its beginning, or by frames.
 
-        A part has no digest. With ``verify=True`` the whole tensor is read and verified first.
+        A part has no digest in the file. With ``verify=True`` the whole tensor is read and verified first.
 
         Raises:
             Invalid, Unsupported, LimitExceeded: the content breaks a rule, or cannot be read.
@@ -76,8 +77,8 @@ class Slice:
         return self._tensor._as_float(self.item())
 
     def torch(self, *, dtype: Any = None, verify: bool = False, device: Any = "cpu") -> Any:
-        """Reads the part as a :class:`torch.Tensor`, as :meth:`numpy` does, and converts it to ``dtype``, as
-        :meth:`Tensor.torch` does."""
+        """Reads the part as a :class:`torch.Tensor`, as :meth:`numpy` does, and converts it to ``dtype``, as :meth:`Tensor.torch`
+        does. Raises :class:`Unsupported` for a tensor of ``f4_e2m1``, too."""
         tensor, own, wanted = self._tensor, self._tensor._torch_dtype(), _types.torch_dtype_of(dtype)
         if self.dtype == "f4_e2m1":
             sentence = "PyTorch packs two elements of f4_e2m1 into one, and cannot slice these; numpy() reads single elements"
@@ -260,7 +261,7 @@ class Tensor:
         neither bools nor FP4.
 
         The default of ``verify`` is the option of the file. With ``verify=False`` digests of uncompressed components are not
-        compared; compressed components are always verified.
+        compared; compressed components and those of ``f4_e2m1`` are always verified.
 
         bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`. Text, dates, records and long doubles of NumPy files have the
         dtype that the file names, with its byte order.
@@ -613,7 +614,7 @@ class Tensor:
 
     def _content(self, data: Component, verify: bool) -> Bytes:
         """Reads and returns the decoded bytes of a dense tensor, whose component is ``data``. The digest of an uncompressed
-        component is compared only if ``verify`` is true."""
+        component that is not of ``f4_e2m1`` is compared only if ``verify`` is true."""
         if verify or data._read_as == "f4_e2m1" or data.nbytes is None:
             return data._raw()
         content = data._room(data.nbytes)

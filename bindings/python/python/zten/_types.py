@@ -147,12 +147,13 @@ def opaque_dtype(spelled: str, size: int, name: str, reader: Reader) -> np.dtype
 
 
 def shown(text: str) -> str:
-    """Returns untrusted text on one line: as it is if it is short and printable, otherwise its start, quoted and escaped."""
+    """Returns untrusted text on one line: as it is if it is short, printable and ASCII, otherwise its start, quoted and escaped."""
     return text if len(text) <= 80 and text.isascii() and text.isprintable() else short(text)
 
 
 def short(spelled: str) -> str:
-    """Returns the dtype ``spelled`` quoted for a message, and cut to 80 characters: records can have thousands of fields."""
+    """Returns ``spelled``, a dtype or other text of the file, quoted for a message, and cut to 80 characters: records can have
+    thousands of fields."""
     return repr(spelled if len(spelled) <= 80 else f"{spelled[:79]}…")
 
 

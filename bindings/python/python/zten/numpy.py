@@ -48,8 +48,9 @@ def load_file(
             changes.
         limits, tolerate, digests: as for :func:`zten.open`.
         names: load only these tensors: names or patterns such as ``"layers.[0-3].*"``, each of which has to match a tensor.
-        progress: a function that is called with the number of bytes read and the number of all bytes, after each tensor, and
-            within a tensor after each 64 MiB. ``True`` shows them on standard error.
+        progress: a function that is called with the number of bytes read and the number of all bytes of dense tensors: after
+            every 64 MiB or less, but not within a tensor, and with ``verify=False`` after each tensor. ``True`` shows them on
+            standard error.
         dequantize: return quantized tensors, such as blocks of GGUF, as arrays of ``float32``; ``"f16"`` and ``"bf16"`` convert
             the values to these dtypes. Tensors that a program has quantized and stored as several tensors, such as ``X_blocks`` and
             ``X_scales``, become one array ``X``, and ``names`` then has to match ``X``; this does not work with ``digests``, which

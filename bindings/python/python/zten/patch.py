@@ -189,8 +189,7 @@ def apply(
         output: the path of the result. Its suffix decides the format: ``.zt``, ``.safetensors``, ``.npz`` or ``.npy``.
         format: the format, if the suffix of the path does not decide it.
         generation: the generation of a ``.zt`` file, ``"1.2"`` or ``"2"``. None is that of the file that the patch was made for,
-        or of
-            ``old``, and otherwise ``"1.2"``.
+            or of ``old``, and otherwise ``"1.2"``.
         overwrite: replace an existing file at the path.
         limits, tolerate: as for :func:`zten.open`, for all files.
 
@@ -199,7 +198,7 @@ def apply(
 
     Raises:
         Invalid: ``old`` is not what the patch was made of (rule ``patch-base``), a patch is damaged, or a file is invalid.
-        Unsupported: a file cannot be read, or the format cannot hold the result.
+        Unsupported, LimitExceeded: a file cannot be read, or the format cannot hold the result.
         FileExistsError: a file exists at the path, and ``overwrite`` is False.
     """
     target = resolved(output)

@@ -20,7 +20,7 @@ pub(crate) struct Given {
     pub(crate) outcomes: Vec<(&'static Reader, Outcome)>,
 }
 
-/// Gives every file to `zten`, and to each reader that reads its format.
+/// Gives every file to `zten`, and each file that is compared to each reader that reads its format.
 ///
 /// # Errors
 /// A process cannot be started, or `zten` gives another verdict than the index.

@@ -22,7 +22,8 @@ pub(crate) fn grouped(number: usize) -> String {
     out
 }
 
-/// Returns a number with three significant digits.
+/// Returns the magnitude of a number: with three significant digits from 1 to 100, otherwise as a whole number or with three
+/// decimals.
 pub(crate) fn digits(number: f64) -> String {
     match number.abs() {
         100.0.. => grouped(number.abs().round() as usize),

@@ -20,7 +20,7 @@ const OBJECT: usize = 66;
 /// The number of bytes that a blob takes in the file, including padding.
 const BLOB: usize = 64;
 
-/// Returns objects of one byte, with a blob each.
+/// Returns a file of objects with a blob each: of one byte, unless `kind` says otherwise.
 pub(super) fn blobs(size: usize, kind: Kind) -> Vec<u8> {
     let each = if matches!(kind, Kind::EmptyAlike) { OBJECT } else { OBJECT + BLOB };
     let count = super::count(size, each);

@@ -1,4 +1,4 @@
-//! An allocator that detects writes beyond the end of an allocation.
+//! An allocator that detects writes to the 16 bytes behind an allocation, when the allocation is freed or resized.
 #![expect(unsafe_code, reason = "an allocator hands out memory by its address")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -99,7 +99,8 @@ impl Histogram {
     }
 }
 
-/// Returns `number` times 2 to the `exponent`. The product is computed in steps that are powers of two, so it is exact.
+/// Returns `number` times 2 to the `exponent`. The product is computed in steps that are powers of two, so it is exact unless it is
+/// too large or too small for an `f64`.
 fn scale(number: f64, exponent: i32) -> f64 {
     let part = |exponent: i32| f64::from_bits(u64::from((1023 + exponent).unsigned_abs()) << 52);
     let half = (exponent / 2).clamp(-1022, 1022);

@@ -1,4 +1,4 @@
-//! Makes attributes: nested values of every kind in CBOR that all readers know.
+//! Makes attributes: nested values of every kind in CBOR that the readers of a taste know.
 
 use ciborium::Value;
 use fastrand::Rng;
@@ -40,7 +40,7 @@ fn integer(rng: &mut Rng) -> Value {
     if rng.bool() {
         return Value::Integer(number.into());
     }
-    // The smallest number is -2^64, which no machine integer holds.
+    // The smallest number is -2^64, which no integer of 64 bits holds.
     let negative = -1 - i128::from(number);
     negative.try_into().map_or(Value::Null, Value::Integer)
 }
