@@ -668,10 +668,9 @@ struct Line {
     /// Whether each byte before the first zero byte may occur in a number: letters and digits of integers and floats, their signs,
     /// points and underscores, and white space.
     is_numeric: bool,
-    /// Whether each byte before the first zero byte may occur in the key of a memo: a decimal digit, `_`, `+` or white space.
-    is_decimal: bool,
     /// The number that the decimal digits before the first zero byte make. A number beyond 64 bits becomes the largest number.
-    decimal: u64,
+    /// `None` if another byte than a digit, `_`, `+` and white space comes before the first zero byte.
+    decimal: Option<u64>,
     /// Whether the line has a zero byte. Python's C code parses a number up to this byte.
     has_zero: bool,
 }
@@ -686,8 +685,7 @@ impl Line {
             at_dot: true,
             pending: 0,
             is_numeric: true,
-            is_decimal: true,
-            decimal: 0,
+            decimal: Some(0),
             has_zero: false,
         }
     }
@@ -720,11 +718,11 @@ impl Line {
     fn count_digit(&mut self, byte: u8) {
         if byte.is_ascii_digit() {
             let digit = u64::from(byte.saturating_sub(b'0'));
-            self.decimal = self.decimal.saturating_mul(10).saturating_add(digit);
+            self.decimal = self.decimal.map(|all| all.saturating_mul(10).saturating_add(digit));
         } else if !is_space(byte) {
             // The letters are those of hexadecimal digits, of prefixes and suffixes such as `0x` and `L`, and of `infinity` and `nan`.
             self.is_numeric &= b"_+-.abcdefABCDEFxXoOlLinftyINFTY".contains(&byte);
-            self.is_decimal &= b"_+".contains(&byte);
+            self.decimal = self.decimal.filter(|_| b"_+".contains(&byte));
         }
     }
 
@@ -816,13 +814,13 @@ impl Line {
     /// Parses the line as the key of a memo. Returns `None` if the line is not a number without a minus sign. In a line longer than
     /// [`HEAD`] bytes, only the digits count, wherever a sign or white space is.
     fn key(&self) -> Option<u64> {
-        let Some(number) = self.number() else { return self.is_decimal.then_some(self.decimal) };
+        let Some(number) = self.number() else { return self.decimal };
         let digits = number.strip_prefix(b"+").unwrap_or(number);
         if !is_number(digits, u8::is_ascii_digit) {
             return None;
         }
         // Python takes integers of any size as keys. A number beyond 64 bits becomes the largest key.
-        Some(self.decimal)
+        self.decimal
     }
 }
 
