@@ -350,7 +350,7 @@ def open(
         Invalid, Unsupported, LimitExceeded: the manifest or header breaks a rule, or cannot be read.
         OSError: the file cannot be read.
         ValueError: ``digests`` is not a list of digests, or is given with ``conventions=True``; ``map`` is true for a file that
-        cannot be mapped, such as a remote one; a limit or tolerance has no such name or value.
+            cannot be mapped, such as a remote one; a limit or tolerance has no such name or value.
     """
     if conventions and digests is not None:
         raise ValueError("a list of digests names the tensors that the file stores: open it with conventions=False")

@@ -140,7 +140,7 @@ def _command() -> str:
 
     Raises:
         SandboxError: the system is not Linux, no command is found or it cannot be run, or its version is not the version of this
-        package.
+            package.
     """
     from . import __version__
 
