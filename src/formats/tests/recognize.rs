@@ -157,8 +157,8 @@ fn a_number_of_any_length_does_not_hide_a_call() {
         format!("I{:70}7\n", ""),
         format!("L+{zeros}1L\n"),
         format!("I1\np{zeros}3\n0g3\n"),
-        "I\u{b}1\n".to_owned(),
-        "F1.5\u{b}\n".to_owned(),
+        "I\u{b}1\n".into(),
+        "F1.5\u{b}\n".into(),
     ] {
         let pickle = [number.as_bytes(), b"0", call].concat();
         assert_eq!(kind(&pickle, "x.txt"), PICKLE, "{}", pickle.escape_ascii());
