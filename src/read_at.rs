@@ -85,7 +85,7 @@ pub trait ReadAt: ThreadSafe {
     }
 }
 
-/// The number of bytes for which [`ReadAt::append_range`] reserves memory before it has read the first byte.
+/// The largest number of bytes for which [`ReadAt::append_range`] reserves memory before it has read the first byte.
 const UNSEEN: usize = 1 << 20;
 
 impl ReadAt for [u8] {

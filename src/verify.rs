@@ -40,7 +40,8 @@ pub use subject::Threads;
 pub(crate) enum Order {
     /// Row-major order, which callers that receive the elements expect.
     Rows,
-    /// The order in which the elements are stored in the file.
+    /// The order in which the elements are stored in the file, such as column-major order. Reading in this order takes the least
+    /// memory, and serves callers that only verify the elements.
     Stored,
 }
 

@@ -112,8 +112,8 @@ fn at_most(what: &str, bytes: u64, most: u64) -> Result<()> {
     Err(format!("{what}: {bytes} bytes exceed the maximum of {most} bytes").into())
 }
 
-/// Checks the output of the image `model`: the logits are those of NumPy, and the heap stays within the limit for
-/// each object.
+/// Checks the output of the image `model`: the logits are those of NumPy, and the heap takes at most
+/// [`HEAP_OBJECT`] bytes times the number of objects in `file`.
 fn model(printed: &Printed, file: &str) -> Result<()> {
     validate::digits(printed)?;
     let file = std::fs::read(network(file))?;

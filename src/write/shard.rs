@@ -10,7 +10,7 @@ use crate::digest::Sum;
 use crate::error::{BareError, Error, Misuse};
 use crate::formats::ztensor::frame::Container;
 
-/// A writer of a data shard, which writes each blob as it comes, and then the footer. v2 §7.2. Nothing is kept in
+/// A writer of a data shard, which writes each blob as it comes, and then the footer. v2 §7.2. No content is kept in
 /// memory.
 ///
 /// The root describes the content of the shard. A shard may be written together with its root, object by object

@@ -1,4 +1,4 @@
-/** The function `encode`, which writes a file in memory. */
+/** The function `encode`, which writes a zTensor, safetensors, .npz or .npy file in memory. */
 import { encoded, type AttributeInput } from './attributes.ts'
 import { accepts, dtypeOf, isDtype } from './elements.ts'
 import { ZtenError, failure, problem, trouble, wrapped } from './errors.ts'

@@ -76,7 +76,8 @@ impl S3Access {
     }
 
     /// Returns the region of the bucket, if `response` says that the bucket is in another region than the one that the request was
-    /// sent to. S3 then redirects without a target (301) or rejects the signature (400), and names the region in a header.
+    /// sent to. S3 then redirects without a target (301) or rejects the signature (400), and names the region in a header. Fails if
+    /// the header occurs more than once with different values.
     pub(crate) fn other_region<B>(
         &self,
         response: &Response<B>,

@@ -66,7 +66,7 @@ fn sentence(error: &Error) -> String {
     super::brief(error)
 }
 
-/// Malicious pickles, written by `pickle.dumps` or by hand.
+/// Pickles that call or import something, written by `pickle.dumps` or by hand, and some that Python rejects before they do.
 const PICKLES: &[&[u8]] = &[
     b"cposix\nsystem\n(S'true'\ntR.",
     b"S'hello'\n0cposix\nsystem\n(S'true'\ntR.",

@@ -766,7 +766,7 @@ pub(super) struct StoragePart<'p> {
     pub(super) key: &'p str,
     /// The offset of the part in elements; `None` if the number is negative or exceeds 64 bits.
     pub(super) offset: Option<u64>,
-    /// The number of elements; `None` if the number is negative or exceeds 64 bits.
+    /// The number of elements of the part; `None` if the number is negative or exceeds 64 bits.
     pub(super) length: Option<u64>,
 }
 

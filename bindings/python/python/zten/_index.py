@@ -31,7 +31,8 @@ class Selection(NamedTuple):
 
     @property
     def read_shape(self) -> tuple[int, ...]:
-        """The shape of the array that is read: the length of the range in each dimension."""
+        """The shape of the array that is read from the file, of which ``rest`` and ``rows`` then take the part: the length of the
+        range in each dimension. An integer reads a range of length 1, and a slice with a step its whole range."""
         return tuple(end - start for start, end in self.ranges)
 
 

@@ -310,7 +310,7 @@ fn printer(
     Ok(Printer::Nested(if shortens(args) { nested.shortened() } else { nested }))
 }
 
-/// Returns whether only the edges of large arrays are printed, because the output is text on a terminal.
+/// Returns whether only the edges of large arrays are printed: the output is text on a terminal, and `--full` is not given.
 fn shortens(args: &Cat) -> bool {
     let is_text = !(args.raw || args.npy || args.json);
     is_text && !args.full && progress::output_is_terminal()

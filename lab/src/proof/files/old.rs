@@ -26,7 +26,8 @@ fn file(entries: Vec<Item>, end: usize) -> File {
     v0(entries).start(end.next_multiple_of(BLOB))
 }
 
-/// Returns entries of one byte.
+/// Returns a 0.1 file of about `size` bytes, whose entries have one byte of data each. The names of the entries ascend, or descend if
+/// `reversed` is true.
 pub(super) fn entries(size: usize, reversed: bool) -> Vec<u8> {
     let count = super::count(size, ENTRY + BLOB);
     let name = |n| if reversed { format!("{:08}", count - n) } else { format!("{n:08}") };
@@ -34,7 +35,7 @@ pub(super) fn entries(size: usize, reversed: bool) -> Vec<u8> {
     file(entries, (count + 1) * BLOB).build("").bytes
 }
 
-/// Returns entries of one byte. The last one has the name of the first.
+/// Returns a 0.1 file of about `size` bytes, whose entries have one byte of data each. The last entry has the name of the first.
 pub(super) fn twice(size: usize) -> Vec<u8> {
     let count = super::count(size, ENTRY + BLOB);
     let name = |n| format!("{:08}", (count - n) % (count - 1));
@@ -50,7 +51,7 @@ pub(super) fn big_endian(size: usize) -> Vec<u8> {
     v0(vec![with(entry, big)]).blob(64, &vec![7; 2 * elements]).build("").bytes
 }
 
-/// Returns entries of one compressed byte.
+/// Returns a 0.1 file of about `size` bytes, whose entries have one byte of data each, compressed with zstd.
 pub(super) fn zstd(size: usize) -> Made {
     let frame = Frame::single(1, 0).raw(&[7]).end().bytes;
     let count = super::count(size, ENTRY + BLOB);
@@ -65,7 +66,8 @@ pub(super) fn zstd(size: usize) -> Made {
     Made { file: file.build("").bytes, decoded: count as u64 }
 }
 
-/// Returns entries with many unknown fields, which become attributes when they are copied.
+/// Returns a 0.1 file of about `size` bytes, whose entries have a thousand unknown fields each. A copy of the file has these fields
+/// as attributes.
 pub(super) fn fields(size: usize) -> Vec<u8> {
     let fields = || (0..1000).rev().map(|n| (text(&format!("x{n:03}")), uint(n)));
     let count = super::count(size, ENTRY + 1000 * 8);
