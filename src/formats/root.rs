@@ -282,7 +282,9 @@ pub(crate) fn raw_component<'c>(
         }
         (ElementType::Unknown(type_name), State::Opaque) => {
             let Some(SpecialElements::Opaque(size)) = component.special_elements() else {
-                return Err(FormatError::internal("opaque elements have no size"));
+                return Err(FormatError::internal(
+                    "the size of the elements of an opaque tensor is not known",
+                ));
             };
             (StorageType::U8, None, RawElements::Opaque { type_name, size })
         }

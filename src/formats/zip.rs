@@ -91,7 +91,7 @@ impl Extents {
             // directory with many entries for the same bytes.
             self.check()?;
             return Err(FormatError::internal(
-                "the members of an archive take more bytes than lie before the directory, but no two of them overlap",
+                "the members of an archive must overlap, because they take more bytes than lie before the directory, but no overlap was found",
             ));
         }
         Ok(())

@@ -9,8 +9,8 @@ use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
 use zten::write::Encoded;
 
-/// The largest number of nested levels in an attribute. Readers reject deeper values, so they are rejected before a file
-/// exists.
+/// The largest number of nested levels that this encoder follows: as many as a whole manifest of 1.x may have. The writer applies
+/// the lower limits for attributes.
 const DEPTH: u8 = 64;
 
 /// Encodes the dictionary `value` as a map of attributes.

@@ -313,7 +313,8 @@ impl Reader {
     /// Returns the content digest, in hexadecimal digits, of a file of generation 2 whose content has been verified before.
     ///
     /// # Errors
-    /// A `ValueError` for an unknown algorithm; `zten.Unsupported` if the file has no content digest of this strength.
+    /// A `ValueError` for an unknown algorithm; `zten.Unsupported` if the file is not of generation 2, is a data shard, or has a
+    /// component without a digest or with one that is too weak for `algorithm`.
     fn content_digest(&self, py: Python<'_>, algorithm: &str) -> PyResult<String> {
         let algorithm = match algorithm {
             "sha256" => DigestAlgorithm::Sha256,

@@ -413,5 +413,5 @@ pub(crate) fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
 
 const _: () = assert!(
     STREAMS == 18,
-    "there must be a stream of frames, one of gaps, and one for each of the 8 bytes of differences and of values"
+    "`STREAMS` must count one stream of frames, one of gaps, and one for each of the 8 bytes of differences and of values"
 );

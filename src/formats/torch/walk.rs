@@ -370,7 +370,7 @@ impl Pickle<'_> {
 }
 
 impl Pickle<'_> {
-    /// Checks that the keys of the dictionary `node` that are numbers, other scalars than texts, bytes or tuples are unique.
+    /// Checks that the keys of the dictionary `node` are unique, except texts: numbers and other scalars, bytes, and tuples.
     /// Python considers `True`, 1 and 1.0 equal.
     fn check_other_keys(&self, node: u32) -> Result<(), FormatError> {
         let (mut identities, mut places) = (Vec::new(), Vec::new());

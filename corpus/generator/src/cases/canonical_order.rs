@@ -127,7 +127,7 @@ fn reject_keys(t: &mut Table, case: &str, keys: Vec<Item>, at: usize) {
     reject(t, RULE, case, file, "attribute");
 }
 
-/// Adds cases about unsorted keys of every kind in the value of an attribute.
+/// Adds cases about unsorted keys: of every kind in the value of an attribute, and texts in the maps of attributes.
 fn kinds(t: &mut Table) {
     let float = |bits: u16| raw(&[&[0xf9], &bits.to_be_bytes()[..]].concat());
     let pairs = [

@@ -17,7 +17,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Checks that `text`, a value of `--set`, has the form `KEY=VALUE`, and returns `text` unchanged.
+    /// Checks that `text`, a value of `--set`, is `KEY=VALUE` with a value that can be encoded, and returns `text` unchanged.
     pub(crate) fn check(text: &str) -> Result<String, String> {
         Self::parse(text).map(|_| text.to_owned())
     }

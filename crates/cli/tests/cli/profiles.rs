@@ -20,7 +20,7 @@ fn values_are_elements_times_their_scales() {
     assert_eq!(elements(&["cat", mx, "w", "--json"]), wanted);
     let wanted = "[[1.0, 2.0, 1.5, 2.0],\n [8.0, 12.0, -0.0, -0.5]]\n";
     assert_eq!(succeeded_text(in_corpus(&["cat", mx, "w"])), wanted);
-    // Each scale applies to two rows. The byte FF is not a number.
+    // Each scale applies to two elements, one below the other. The scale with the byte FF is NaN.
     let wanted = json!([
         [1.0, 4.0, 12.0],
         [4.0, 10.0, 24.0],

@@ -24,7 +24,7 @@ pub struct Appended {
     pub rejected: usize,
 }
 
-/// A function that appends something to the file of a writer, under the given name, which the file does not have.
+/// A change of the file of a writer. If the change adds an object, the object gets the given name, which the file does not have.
 type Addition = fn(&mut Writer<Vec<u8>>, &str) -> Result<(), Error>;
 
 const ADDITIONS: [(Checksum, Addition); 7] = [

@@ -31,7 +31,8 @@ impl BlockDecoder for Decoder {
         Ok(())
     }
 
-    // Never inlined, because a test searches the linked images for panics, and this function is where it looks for copies.
+    // Never inlined: the test `panics` allows calls that can panic, such as those of `copy_from_slice`, by the name of the function
+    // that makes them, and knows this function.
     #[inline(never)]
     fn block(&mut self, block: &Block<'_>) -> Result<(), Flaw> {
         match block.content {

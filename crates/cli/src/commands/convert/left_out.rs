@@ -18,7 +18,7 @@ const NAMES: usize = 16;
 /// The largest number of terminal columns of the name, and of the type, of a tensor in that line.
 const NAME: usize = 40;
 
-/// The tensors that a conversion leaves out of its output, and why.
+/// The number of tensors that a conversion leaves out of its output, and the names and reasons of the first ones.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     count: u64,
