@@ -105,10 +105,7 @@ pub(crate) fn check_unique(
                     pairs.find(|(a, b)| compare(key_at(**a), key_at(**b)).is_eq())
                 {
                     let key = key_at(*key);
-                    return Err(match unescaped(key) {
-                        Some(plain) => twice(&plain),
-                        None => twice(key),
-                    });
+                    return Err(twice(key));
                 }
                 keys.truncate(start);
                 continue;

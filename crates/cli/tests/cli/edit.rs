@@ -226,7 +226,7 @@ fn files_that_cannot_be_edited_stay_unchanged() {
             "x.zt",
             &["--set=a=1", "-o", path("y.npy").to_str().unwrap()],
             2,
-            "zten convert writes another",
+            "zten convert changes it",
         ),
         (
             "x.safetensors",
@@ -328,7 +328,7 @@ fn gguf_files_of_every_kind_are_edited_and_edited_back() {
         let (status, out, why) = ended(&output);
         if is_split {
             let (status, why) = rejected(&path, &["--rename=s/$/.x/"]);
-            assert!(status == 2 && why.contains("one of several"), "{name}: {why}");
+            assert!(status == 2 && why.contains("part of a split model"), "{name}: {why}");
         }
         let longest_name = name == "name-255.gguf";
         if longest_name {

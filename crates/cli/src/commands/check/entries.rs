@@ -126,10 +126,7 @@ impl CheckedFile {
     /// Adds the advice to use `-r` to `error`, if the error is that the path is a folder, and the command can check folders.
     fn advised(&self, error: io::Error) -> io::Error {
         if self.takes_folders && error.kind() == io::ErrorKind::IsADirectory {
-            return io::Error::new(
-                error.kind(),
-                format!("{error}; -r checks all files in the folder"),
-            );
+            return io::Error::new(error.kind(), format!("{error}; -r checks all files in it"));
         }
         error
     }
