@@ -8,7 +8,7 @@ if (!wasmPath) throw new Error('usage: bundle.mjs WASM.gz')
 
 const pages = [
   {
-    name: 'index.html', limit: 733_000, script: 'src/main.ts', worker: 'src/offline-worker.ts',
+    name: 'index.html', limit: 745_000, script: 'src/main.ts', worker: 'src/offline-worker.ts',
     // With this policy, the browser blocks every connection of the page, so the files that a user opens cannot leave the
     // page.
     connect: "'none'",
@@ -16,7 +16,7 @@ const pages = [
     address: '',
   },
   {
-    name: 'online.html', limit: 739_500, script: 'src/online.ts', worker: 'src/online-worker.ts',
+    name: 'online.html', limit: 752_000, script: 'src/online.ts', worker: 'src/online-worker.ts',
     // Servers without encryption are allowed only on this machine, where nobody can listen to the connection.
     connect: 'https: http://localhost:* http://127.0.0.1:*',
     promise: 'A file that you pick stays on this machine. Of an address that you open, this page reads what it shows; nothing else leaves it.',
@@ -64,8 +64,8 @@ const report = (what, size, limit) => {
 const wasm = readFileSync(wasmPath)
 // The limit of the compressed module. Most of it is for these: code and tables for the values of quantized and sparse
 // tensors 33 KB, the conventions by which quantized tensors are stored as several tensors 33 KB, and sibling files 10 KB.
-// Encoded in base 85, the module is a quarter larger.
-report('wasm, gzipped', wasm.length, 519 * 1024)
+// Encoded in base 85, the module is a quarter larger. Messages in full sentences are why the limits were raised last.
+report('wasm, gzipped', wasm.length, 528 * 1024)
 const style = await bundle('src/style.css', {})
 mkdirSync('dist', { recursive: true })
 for (const { name, limit, script: entry, worker, connect, promise, address } of pages) {
