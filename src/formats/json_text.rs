@@ -34,7 +34,7 @@ pub(crate) fn decode(
 ) -> Result<(), FormatError> {
     check_listed(metadata, twice)?;
     let Some(list) = metadata.text(JSON_KEYS) else { return Ok(()) };
-    let Some(keys) = keys(list, metadata.len()) else { return Ok(()) };
+    let Some(keys) = keys(list, metadata.len())? else { return Ok(()) };
     let depth = usize::from(depth).saturating_sub(OUTSIDE);
     // Keys without escapes borrow from `metadata`, so the decoded map is built beside it.
     let rewritten = metadata.rewritten(|key, value, out| {
@@ -60,7 +60,7 @@ pub(crate) fn check_listed(
     twice: impl Fn(&str, &str) -> FormatError,
 ) -> Result<(), FormatError> {
     let Some(list) = metadata.text(JSON_KEYS) else { return Ok(()) };
-    let Some(keys) = keys(list, metadata.len()) else { return Ok(()) };
+    let Some(keys) = keys(list, metadata.len())? else { return Ok(()) };
     for (key, value) in metadata.texts() {
         let is_listed = keys.binary_search_by(|listed| listed.as_ref().cmp(key)).is_ok();
         if is_listed && key != JSON_KEYS && is_json(value)? {
@@ -194,43 +194,50 @@ const OUTSIDE: usize = 2;
 /// Parses `list` as a JSON array of texts, and returns the texts sorted. Returns `None` if `list` is another value, if a text
 /// has half of a surrogate pair, if memory is out, or if there are more than `entries` items: keys beyond the number of
 /// metadata entries have no use, and could exhaust memory.
-fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
-    is_json(list).ok().filter(|is_json| *is_json)?;
+fn keys(list: &str, entries: usize) -> Result<Option<Vec<Cow<'_, str>>>, FormatError> {
+    if !is_json(list)? {
+        return Ok(None);
+    }
     let mut tokens = Tokens(list);
-    let Some(Token::Open(b'[')) = tokens.next() else { return None };
+    let Some(Token::Open(b'[')) = tokens.next() else { return Ok(None) };
     let mut keys = Vec::new();
     for token in tokens {
         match token {
             Token::Text(text) if keys.len() < entries => {
-                keys.try_reserve(1).ok()?;
-                keys.push(unquoted(text)?);
+                keys.try_reserve(1).map_err(|_| FormatError::memory())?;
+                let Some(key) = unquoted(text)? else { return Ok(None) };
+                keys.push(key);
             }
             Token::Close(_) => break,
-            _ => return None,
+            _ => return Ok(None),
         }
     }
     keys.sort_unstable();
-    Some(keys)
+    Ok(Some(keys))
 }
 
 /// Decodes `string`, a valid JSON string with its quotes. The text is borrowed if the string has no escapes. Returns `None` if an
-/// escape is half of a surrogate pair, or if memory is out.
-fn unquoted(string: &str) -> Option<Cow<'_, str>> {
-    unescaped(string.get(1..string.len().saturating_sub(1))?)
+/// escape is half of a surrogate pair.
+///
+/// # Errors
+/// Out of memory.
+fn unquoted(string: &str) -> Result<Option<Cow<'_, str>>, FormatError> {
+    string.get(1..string.len().saturating_sub(1)).map_or(Ok(None), unescaped)
 }
 
 /// Resolves the escapes in `text`, the text between the quotes of a valid JSON string, as [`unquoted`] does.
-fn unescaped(text: &str) -> Option<Cow<'_, str>> {
+fn unescaped(text: &str) -> Result<Option<Cow<'_, str>>, FormatError> {
     if !text.contains('\\') {
-        return Some(Cow::Borrowed(text));
+        return Ok(Some(Cow::Borrowed(text)));
     }
     let mut plain = String::new();
     // No character takes more bytes than its escape, so this is the only allocation.
-    plain.try_reserve(text.len()).ok()?;
+    plain.try_reserve(text.len()).map_err(|_| FormatError::memory())?;
     for code in CodePoints(text) {
-        plain.push(char::from_u32(code)?);
+        let Some(code) = char::from_u32(code) else { return Ok(None) };
+        plain.push(code);
     }
-    Some(Cow::Owned(plain))
+    Ok(Some(Cow::Owned(plain)))
 }
 
 /// What may follow at a position in a JSON text.
@@ -396,7 +403,7 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
             Token::Open(b'{') => out.map((counts.next()? / 2).into()).ok()?,
             Token::Open(_) => out.array(counts.next()?.into()).ok()?,
             Token::Text(text) => {
-                out.text(&unquoted(text)?).ok()?;
+                out.text(&unquoted(text).ok()??).ok()?;
             }
             Token::Other("true") => out.bool(true).ok()?,
             Token::Other("false") => out.bool(false).ok()?,
