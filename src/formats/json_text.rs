@@ -192,8 +192,11 @@ pub(crate) fn put(text: &str, depth: u8, out: &mut Encoder) -> Result<(), Format
 const OUTSIDE: usize = 2;
 
 /// Parses `list` as a JSON array of texts, and returns the texts sorted. Returns `None` if `list` is another value, if a text
-/// has half of a surrogate pair, if memory is out, or if there are more than `entries` items: keys beyond the number of
-/// metadata entries have no use, and could exhaust memory.
+/// has half of a surrogate pair, or if there are more than `entries` items: keys beyond the number of metadata entries have no
+/// use, and could exhaust memory.
+///
+/// # Errors
+/// Out of memory.
 fn keys(list: &str, entries: usize) -> Result<Option<Vec<Cow<'_, str>>>, FormatError> {
     if !is_json(list)? {
         return Ok(None);
