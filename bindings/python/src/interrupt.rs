@@ -42,7 +42,7 @@ impl Cancel {
 /// from there could wait for a lock that its own caller holds.
 ///
 /// # Errors
-/// A `ValueError` if the thread is inside such a method.
+/// A `ValueError` if the thread is inside the `seek` or `read` of such an object.
 pub(crate) fn check_reentry() -> PyResult<()> {
     if IS_READING.get() {
         return Err(PyValueError::new_err(

@@ -24,7 +24,8 @@ pub enum Error {
     /// The object store denies access to a sibling file or shard (status 401 or 403). Some stores, such as S3, also answer so about
     /// an object that does not exist, if the credentials may not list the bucket.
     Denied {
-        /// The first location at which the store denied access.
+        /// The location in the store of the object. Of several locations at which a shard may be, the first one to which the store
+        /// denied access.
         location: String,
     },
     /// A tensor, or a shard that has to be fetched as a whole, is stored in more bytes than the limit `decoded` allows. No bytes

@@ -105,7 +105,7 @@ struct Node {
     first: u32,
     /// The index in the arena of the last cell; [`END`] if the container is empty.
     last: u32,
-    /// The number of items, each of which is a cell.
+    /// The number of cells in the linked list. Each cell holds one item.
     length: u32,
     /// The position in the pickle of the instruction that makes the container.
     at: u32,

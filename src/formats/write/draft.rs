@@ -22,7 +22,8 @@ use super::{Settings, npy};
 #[derive(Debug)]
 pub struct Draft {
     format: WrittenFormat,
-    /// The number in the list and the length in bytes of each array, in the order in which the arrays are written.
+    /// For each array, in the order in which the arrays are written: its index in the list that [`begin`](Self::begin) got, and its
+    /// length in bytes.
     order: Vec<(u32, u64)>,
     /// The number of arrays that have been written completely.
     complete: usize,

@@ -67,7 +67,8 @@ fn rle_literals(times: u32) -> Vec<u8> {
     [&header.to_le_bytes()[..length], &[7]].concat()
 }
 
-/// Adds cases in which only the decoded size of a block exceeds the limit on sizes of blocks.
+/// Adds zstd blocks whose stored size is small, and whose decoded size is one byte larger than a block may have: the size of the
+/// window, at most 128 KiB (RFC 8878 §3.1.1.2.4).
 fn decoded_sizes(t: &mut Table) {
     const RULE: &str = "zstd-block";
     let of = |window, times: u32| {
