@@ -1,7 +1,7 @@
 //! Programs that write files which break a rule, as far as the project knows them.
 
-/// A line for each rule and writer: the rule, a sentence in Markdown, the file of the repository that the sentence is known from, and
-/// the words of this file that say so. The first line names the columns.
+/// A line for each rule and writer: the rule, a sentence in Markdown, the file of the repository that the sentence is known
+/// from, and the words of this file that say so. The first line names the columns.
 const WRITERS: &str = include_str!("../writers.tsv");
 
 /// A program that writes files which break a rule.

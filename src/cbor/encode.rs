@@ -81,9 +81,9 @@ impl Encoder {
         self.insert(0, items)
     }
 
-    /// Inserts the head of an array, map or tag (its major type and its argument) at the offset `at` of the output. The items that have
-    /// been written after `at` become its content. Callers use this function if they do not know the number of items before they have
-    /// written them.
+    /// Inserts the head of an array, map or tag (its major type and its argument) at the offset `at` of the output. The items
+    /// that have been written after `at` become its content. Callers use this function if they do not know the number of items
+    /// before they have written them.
     pub(super) fn insert_head(
         &mut self,
         at: usize,

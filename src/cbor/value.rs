@@ -204,8 +204,8 @@ impl fmt::Debug for Chunks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.as_str() {
             Some(text) => Start(text).fmt(f),
-            // Of a string of indefinite length the encoded bytes are shown: the heads and contents of the chunks, and the bytes that
-            // follow in the manifest. Of a byte string of definite length, its bytes are shown.
+            // Of a string of indefinite length the encoded bytes are shown: the heads and contents of the chunks, and the bytes
+            // that follow in the manifest. Of a byte string of definite length, its bytes are shown.
             None => Bytes(self.rest).fmt(f),
         }
     }

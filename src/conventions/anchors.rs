@@ -1,7 +1,7 @@
 //! The names by which groups of tensors are found.
 
-/// The kind of tensor by which a group is found: each group is found by exactly one of its tensors, whose name has the suffix of its
-/// kind.
+/// The kind of tensor by which a group is found: each group is found by exactly one of its tensors, whose name has the suffix
+/// of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Blocks,

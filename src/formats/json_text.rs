@@ -70,7 +70,8 @@ pub(crate) fn check_listed(
     Ok(())
 }
 
-/// Checks that the keys of each map in `text`, a valid JSON text, are unique. Escapes in keys are resolved before keys are compared.
+/// Checks that the keys of each map in `text`, a valid JSON text, are unique. Escapes in keys are resolved before keys are
+/// compared.
 ///
 /// # Errors
 /// The error that `twice` makes of a duplicate key; out of memory.
@@ -78,8 +79,9 @@ pub(crate) fn check_unique(
     text: &str,
     twice: impl FnOnce(&str) -> FormatError,
 ) -> Result<(), FormatError> {
-    // The positions in `text` of the keys of all open maps, in quotes, with one `MAP` before the keys of each map. The keys of a map
-    // are sorted and removed where the map ends. A deeply nested text therefore takes no stack, and a long one no quadratic time.
+    // The positions in `text` of the keys of all open maps, in quotes, with one `MAP` before the keys of each map. The keys of
+    // a map are sorted and removed where the map ends. A deeply nested text therefore takes no stack, and a long one no
+    // quadratic time.
     let mut keys: Vec<(u32, u32)> = Vec::new();
     let key_at = |(start, end): (u32, u32)| {
         text.get(usize_from_u32(start).saturating_add(1)..usize_from_u32(end).saturating_sub(1))
@@ -131,8 +133,8 @@ fn compare(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// An iterator over the code points of a valid JSON string, given without its quotes. An escaped half of a surrogate pair without the
-/// other half is a code point of its own, although no Rust string can hold it.
+/// An iterator over the code points of a valid JSON string, given without its quotes. An escaped half of a surrogate pair
+/// without the other half is a code point of its own, although no Rust string can hold it.
 struct CodePoints<'t>(&'t str);
 
 impl Iterator for CodePoints<'_> {
@@ -169,8 +171,8 @@ impl Iterator for CodePoints<'_> {
     }
 }
 
-/// Reads the four hexadecimal digits of a JSON escape at the start of `text`. Returns the UTF-16 code unit that they mean, and the text
-/// after them.
+/// Reads the four hexadecimal digits of a JSON escape at the start of `text`. Returns the UTF-16 code unit that they mean, and
+/// the text after them.
 fn code_unit(text: &str) -> Option<(u32, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
     Some((u32::from_str_radix(digits, 16).ok()?, rest))
@@ -316,8 +318,9 @@ fn is_scalar(token: &str) -> bool {
 /// The characters that may stand between the tokens of a JSON text.
 const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// Splits the JSON text `text`, which begins with a token, after this token. A string keeps its quotes, and each bracket, comma and
-/// colon is a token of its own. The token of an invalid text may be invalid. Returns `None` if `text` is empty or a string has no end.
+/// Splits the JSON text `text`, which begins with a token, after this token. A string keeps its quotes, and each bracket, comma
+/// and colon is a token of its own. The token of an invalid text may be invalid. Returns `None` if `text` is empty or a string
+/// has no end.
 fn split_token(text: &str) -> Option<(&str, &str)> {
     let length = match *text.as_bytes().first()? {
         b'"' => {

@@ -475,9 +475,9 @@ fn of_content(content: Content) -> Recognition {
     }
 }
 
-/// Returns the recognition of a pickle that begins with `start`: the rule `format-joblib` if `start` names the module of joblib, and
-/// `format-pickle` otherwise. `evidence` is the reason why the file was taken for a pickle. If the scanner stopped at its limit on the
-/// stack, the message says so.
+/// Returns the recognition of a pickle that begins with `start`: the rule `format-joblib` if `start` names the module of
+/// joblib, and `format-pickle` otherwise. `evidence` is the reason why the file was taken for a pickle. If the scanner stopped
+/// at its limit on the stack, the message says so.
 fn of_pickle(start: &[u8], evidence: Evidence) -> Result<Recognition, FormatError> {
     let is_joblib = start.windows(JOBLIB.len()).any(|part| part == JOBLIB);
     let rule = if is_joblib { Rule::FormatJoblib } else { Rule::FormatPickle };

@@ -49,8 +49,8 @@ pub enum Layout with
     /// [`Tensor::layout_name`](crate::Tensor::layout_name) returns the name in the file.
     pub fn name -> &'static str
 {
-    /// An array whose elements are all stored in the component `data`. In zTensor they are contiguous and in row-major order. In other
-    /// formats they may be in column-major order, have strides, or be a field of records.
+    /// An array whose elements are all stored in the component `data`. In zTensor they are contiguous and in row-major order.
+    /// In other formats they may be in column-major order, have strides, or be a field of records.
     Dense = "dense",
     /// Compressed sparse rows.
     SparseCsr = "sparse_csr",

@@ -316,8 +316,8 @@ impl Recoder {
     }
 
     /// Converts the next bytes `chunk`, and passes the result to `take`. Bytes that do not fill a unit of rows are held for the
-    /// next call. Bytes after the last row are ignored: the caller has compared the lengths. Without a conversion, `chunk` is passed on as
-    /// it is.
+    /// next call. Bytes after the last row are ignored: the caller has compared the lengths. Without a conversion, `chunk` is
+    /// passed on as it is.
     ///
     /// # Errors
     /// The error of `take`; `lossy()` if the other form cannot hold the numbers; out of memory.

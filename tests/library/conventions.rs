@@ -174,8 +174,8 @@ fn words(numbers: &[i32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A tensor that a group may have, in a form that zten does not know, leaves all tensors as they are: values that are computed without
-/// it would be wrong.
+/// A tensor that a group may have, in a form that zten does not know, leaves all tensors as they are: values that are computed
+/// without it would be wrong.
 #[test]
 fn values_are_not_computed_without_a_tensor() {
     let int8: [Form<'_>; 2] = [("p", "I8", 1, &[2, 4]), ("p_scale", "F32", 4, &[2, 1])];

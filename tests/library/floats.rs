@@ -82,9 +82,9 @@ fn to_f32_agrees_with_all_other_methods() {
     assert!(groups > 10, "{groups}");
 }
 
-/// Reads ranges of a quantized tensor, and checks that each gives the same elements as `values`, the whole tensor. A range out of
-/// bounds or a buffer of another size is an error. If no range of `tensor` can be read, it must be a dense tensor, for which reading
-/// a range is misuse.
+/// Reads ranges of a quantized tensor, and checks that each gives the same elements as `values`, the whole tensor. A range out
+/// of bounds or a buffer of another size is an error. If no range of `tensor` can be read, it must be a dense tensor, for which
+/// reading a range is misuse.
 pub(crate) fn parts_are_those_of_the_whole(tensor: &Tensor<'_>, values: &[f32]) {
     let all = values.len();
     let part = |start: usize, end: usize, length: usize| {

@@ -87,8 +87,8 @@ fn quantization() -> Vec<u8> {
     Item::Map(Head::Indefinite, all).encode().bytes
 }
 
-/// Returns a file with every object that the function [`each`] passes on. The objects are compressed at the level `compressed`, if there
-/// is one.
+/// Returns a file with every object that the function [`each`] passes on. The objects are compressed at the level `compressed`,
+/// if there is one.
 fn file(settings: &WriteOptions, compressed: Option<Level>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     each(&mut |object, parts| {

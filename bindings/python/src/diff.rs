@@ -115,8 +115,8 @@ fn measure(
     first.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Opens the shards that hold `components`, components of the file `open`, and returns them. If the file is remote, the function also
-/// begins to fetch the bytes of the components, in the order of `components`.
+/// Opens the shards that hold `components`, components of the file `open`, and returns them. If the file is remote, the
+/// function also begins to fetch the bytes of the components, in the order of `components`.
 fn bind<'a>(
     open: &'a Open,
     components: Vec<Component<'_>>,

@@ -88,9 +88,9 @@ impl Enforced {
         Ok(Self { list, verified: Mutex::default() })
     }
 
-    /// Checks that the file of `manifest` has each component that the list of digests names. A component of the file that the list does not
-    /// name is found by [`compare`](Self::compare) instead. Fails with [`Mismatch`] for the first component in the list that the
-    /// file lacks.
+    /// Checks that the file of `manifest` has each component that the list of digests names. A component of the file that the
+    /// list does not name is found by [`compare`](Self::compare) instead. Fails with [`Mismatch`] for the first component in
+    /// the list that the file lacks.
     pub(crate) fn compare_names(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
         let components = manifest.tensors().flat_map(|tensor| {
             tensor.components().map(move |component| (tensor.name(), component.role()))

@@ -1,5 +1,5 @@
-//! Assembles zTensor files of the generations 0.1 and 1.x from blobs, a manifest and a footer. A case of the corpus can make each of
-//! the three invalid.
+//! Assembles zTensor files of the generations 0.1 and 1.x from blobs, a manifest and a footer. A case of the corpus can make
+//! each of the three invalid.
 
 use crate::cbor::{Head, Item, Mark, marked, sort, text};
 

@@ -15,8 +15,8 @@ use crate::record::{ATTRIBUTES, Change, KEY, PatchRecord};
 use crate::streams::{PatchTensor, Positions, StreamReader, Streams, part};
 use crate::{Sha256, frame::Cursor};
 
-/// An open patch. Its record, which describes the changes of each tensor, has been validated, and so have the lengths of the streams,
-/// which hold the new elements. The bytes in the streams are checked only when the patch is applied.
+/// An open patch. Its record, which describes the changes of each tensor, has been validated, and so have the lengths of the
+/// streams, which hold the new elements. The bytes in the streams are checked only when the patch is applied.
 #[derive(Clone, Debug)]
 pub struct Patch<'a> {
     pub(crate) record: PatchRecord<'a>,

@@ -57,8 +57,8 @@ struct Ahead {
     run: SequentialRun,
 }
 
-/// The reads since the caller last jumped to another offset, which therefore follow each other without a gap. The longer this run is,
-/// the more bytes after it are fetched ahead. Reads of ranges that the caller has announced as a plan do not count.
+/// The reads since the caller last jumped to another offset, which therefore follow each other without a gap. The longer this
+/// run is, the more bytes after it are fetched ahead. Reads of ranges that the caller has announced as a plan do not count.
 #[derive(Debug, Default)]
 struct SequentialRun {
     /// The offset in the file at which the run ends. A read that begins there extends the run.

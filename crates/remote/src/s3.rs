@@ -43,11 +43,12 @@ impl fmt::Debug for S3Access {
 }
 
 impl S3Access {
-    /// Reads the region from the environment variable `AWS_REGION` or `AWS_DEFAULT_REGION`, the endpoint from `AWS_ENDPOINT_URL_S3` or
-    /// `AWS_ENDPOINT_URL`, and the credentials from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. Reads a region
-    /// or endpoint that is missing there, and all credentials if `AWS_ACCESS_KEY_ID` is missing, from the profile that `AWS_PROFILE` names, or the profile `default`, in the files `~/.aws/credentials` and `~/.aws/config`, or in
-    /// the files that `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name. A file that does not exist has no settings, and an
-    /// empty setting counts as missing.
+    /// Reads the region from the environment variable `AWS_REGION` or `AWS_DEFAULT_REGION`, the endpoint from
+    /// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, and the credentials from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
+    /// `AWS_SESSION_TOKEN`. Reads a region or endpoint that is missing there, and all credentials if `AWS_ACCESS_KEY_ID` is
+    /// missing, from the profile that `AWS_PROFILE` names, or the profile `default`, in the files `~/.aws/credentials` and
+    /// `~/.aws/config`, or in the files that `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name. A file that does not
+    /// exist has no settings, and an empty setting counts as missing.
     ///
     /// # Errors
     /// [`RemoteError::Setting`] if a setting is invalid, or a file exists and cannot be read or is longer than 1 MiB;

@@ -40,8 +40,8 @@ impl PartFormat {
     }
 }
 
-/// The largest length in bytes of [`Weights::records`], which hold the name of each tensor and the number of its file. An index of the
-/// largest allowed length needs less.
+/// The largest length in bytes of [`Weights::records`], which hold the name of each tensor and the number of its file. An index
+/// of the largest allowed length needs less.
 const MOST: usize = 128 << 20;
 
 /// The parsed contents of an index file (`.index.json`).

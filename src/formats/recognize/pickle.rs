@@ -720,7 +720,8 @@ impl Line {
             let digit = u64::from(byte.saturating_sub(b'0'));
             self.decimal = self.decimal.map(|all| all.saturating_mul(10).saturating_add(digit));
         } else if !is_space(byte) {
-            // The letters are those of hexadecimal digits, of prefixes and suffixes such as `0x` and `L`, and of `infinity` and `nan`.
+            // The letters are those of hexadecimal digits, of prefixes and suffixes such as `0x` and `L`, and of `infinity` and
+            // `nan`.
             self.is_numeric &= b"_+-.abcdefABCDEFxXoOlLinftyINFTY".contains(&byte);
             self.decimal = self.decimal.filter(|_| b"_+".contains(&byte));
         }

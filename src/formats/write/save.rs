@@ -18,8 +18,8 @@ use crate::write::{ComponentData, FileSink, Writer};
 /// A tensor to save with [`save`]: its name, its shape (outermost dimension first) and its elements.
 pub type NamedTensor<'a> = (&'a str, &'a [u64], ComponentData<'a>);
 
-/// Writes dense tensors to the file at `path`, in the format that its suffix names: `.zt`, `.safetensors`, `.npz`, or `.npy` for one
-/// tensor. The file appears complete or not at all, and replaces an old one.
+/// Writes dense tensors to the file at `path`, in the format that its suffix names: `.zt`, `.safetensors`, `.npz`, or `.npy`
+/// for one tensor. The file appears complete or not at all, and replaces an old one.
 ///
 /// [`Writer`](crate::Writer) also writes attributes, sparse and quantized tensors, and elements that come piece by piece, and
 /// [`write()`] tensors of other sources.

@@ -27,7 +27,8 @@ fn validate(path: &Path) -> Result<usize, String> {
     }
 }
 
-/// Returns the id of the rule that the file at `path` breaks, after checking that `error` has the kind of the rule and names a place.
+/// Returns the id of the rule that the file at `path` breaks, after checking that `error` has the kind of the rule and names a
+/// place.
 fn checked_id(path: &Path, error: &Error) -> String {
     let id = error.rule().unwrap_or_else(|| panic!("{}: {error}", path.display()));
     let row = error.row().unwrap();

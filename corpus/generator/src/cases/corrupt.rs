@@ -41,8 +41,9 @@ fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
-/// Adds cases whose component is a zstd block with a single sequence (a copy of literals and then of a match: RFC 8878 §3.1.1.3.2). In
-/// each case one property of this sequence is invalid, such as its offset, its number of literals, or the bits that encode it.
+/// Adds cases whose component is a zstd block with a single sequence (a copy of literals and then of a match: RFC 8878
+/// §3.1.1.3.2). In each case one property of this sequence is invalid, such as its offset, its number of literals, or the bits
+/// that encode it.
 fn sequences(t: &mut Table) {
     accept(t, "sequence", &frame(&valid()), 16);
     let five = ramp(5);

@@ -159,9 +159,9 @@ fn missing(t: &mut Table) {
     t.reject("uncompressed-length-missing", "null", null, "v12-zstd");
 }
 
-/// Returns values of other CBOR types than a field of the kind `kind` has, each with a name for the test file. `right` is a valid value
-/// of the field. Some of the values mean the same as `right` (a float for an integer, for example), so that a reader rejects them only
-/// if it checks the type.
+/// Returns values of other CBOR types than a field of the kind `kind` has, each with a name for the test file. `right` is a
+/// valid value of the field. Some of the values mean the same as `right` (a float for an integer, for example), so that a
+/// reader rejects them only if it checks the type.
 fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     let mut items = vec![
         ("null", raw(&[0xf6])),

@@ -14,8 +14,8 @@ pub(crate) fn cases(t: &mut Table) {
     fields(t);
 }
 
-/// Adds manifests that end in the middle of the value of an unknown field, which readers pass over, with a value for each kind of CBOR
-/// item. Also adds manifests that end before this value, and manifests whose root has an indefinite length and no end.
+/// Adds manifests that end in the middle of the value of an unknown field, which readers pass over, with a value for each kind
+/// of CBOR item. Also adds manifests that end before this value, and manifests whose root has an indefinite length and no end.
 fn at_the_end(t: &mut Table) {
     let items: [(&str, &[u8], usize); 22] = [
         ("uint-of-2", &[0x19, 1], 0),

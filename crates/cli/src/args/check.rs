@@ -33,9 +33,9 @@ pub(crate) struct Check {
     #[arg(required_unless_present = "files_from", value_name = "FILE")]
     #[serde(skip)]
     pub(crate) files: Vec<PathBuf>,
-    /// Check every file in folders and below, whatever its name, and compare the files in a cache of the Hugging Face hub or a store of
-    /// Ollama with the digests that are their names. The only links that are followed are those from the snapshots
-    /// to the blobs of a Hugging Face cache. The folders .git, .hg and .svn are skipped
+    /// Check every file in folders and below, whatever its name, and compare the files in a cache of the Hugging Face hub or a
+    /// store of Ollama with the digests that are their names. The only links that are followed are those from the snapshots to
+    /// the blobs of a Hugging Face cache. The folders .git, .hg and .svn are skipped
     #[arg(short, long)]
     pub(crate) recursive: bool,
     /// Check only files in folders whose names end in this suffix; repeat, or separate by commas

@@ -77,8 +77,8 @@ pub(crate) struct Convert {
         conflicts_with = "canonical"
     )]
     pub(crate) dequantize: Option<Float>,
-    /// Write the tensors of codes, of scales and of zero points of quantized tensors as they are. Without this option a .zt file has one
-    /// object for each quantized tensor whose form the generation has. --dtype implies it
+    /// Write the tensors of codes, of scales and of zero points of quantized tensors as they are. Without this option a .zt
+    /// file has one object for each quantized tensor whose form the generation has. --dtype implies it
     #[arg(long, conflicts_with = "dequantize")]
     pub(crate) plain: bool,
     /// Replace a finite number beyond the largest of the type of --dtype or --dequantize by the largest (default: fail)

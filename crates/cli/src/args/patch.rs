@@ -21,8 +21,8 @@ Exit status:
   2  wrong usage, or a file could not be read or written, or cannot hold the result
   3  a file needs what is not supported";
 
-/// The largest number of patches of one call: with the file that they are applied to, a worker receives them in one packet, which has
-/// room for 32 descriptors.
+/// The largest number of patches of one call: with the file that they are applied to, a worker receives them in one packet,
+/// which has room for 32 descriptors.
 const MOST: usize = 31;
 
 /// `zten patch`

@@ -37,8 +37,8 @@ impl Work {
     /// The additional work for each byte of a name. It keeps the total time linear in the length of the names.
     const PER_BYTE: u64 = 64;
 
-    /// Returns the work that is allowed before the names of a file are known: [`Self::BASE`] bytes. [`add`](Self::add) increases it for
-    /// each name.
+    /// Returns the work that is allowed before the names of a file are known: [`Self::BASE`] bytes. [`add`](Self::add)
+    /// increases it for each name.
     pub(crate) fn new() -> Self {
         Self(Self::BASE)
     }

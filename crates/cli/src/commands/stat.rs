@@ -91,9 +91,9 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
     Ok(())
 }
 
-/// Sorts tensors by the number of their statistics that `order` names (for NaN, then by the number of infinities), the largest first. Tensors without this number come
-/// last, and equal tensors keep their order. Does nothing for the orders by name, size and offset, in which the tensors are
-/// already.
+/// Sorts tensors by the number of their statistics that `order` names (for NaN, then by the number of infinities), the largest
+/// first. Tensors without this number come last, and equal tensors keep their order. Does nothing for the orders by name, size
+/// and offset, in which the tensors are already.
 fn sort(found: &mut [(Tensor<'_>, Measured)], order: StatSort) {
     let statistics = |found: &Measured| match found {
         Measured::Read(read) => Some(read.statistics),

@@ -548,8 +548,8 @@ model                                  290                        7,504,924,672 
     for wrong in [&["--depth=1"][..], &["--tree", "--depth=0"]] {
         assert_eq!(crate::run("ls", &model_file(&folder), wrong).status.code(), Some(2));
     }
-    // Layers 0 to 2 have experts. Of the tensors `b`, those of layers 3, 4 and 6 are missing, that of layer 2 has another dtype, and
-    // one has the layer number `01`, which is not folded with the other layers.
+    // Layers 0 to 2 have experts. Of the tensors `b`, those of layers 3, 4 and 6 are missing, that of layer 2 has another
+    // dtype, and one has the layer number `01`, which is not folded with the other layers.
     let path = folder.path().join("experts.safetensors");
     let mut tensors = Vec::new();
     for (layer, expert) in (0..3).flat_map(|layer| (0..4).map(move |expert| (layer, expert))) {

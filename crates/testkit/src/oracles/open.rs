@@ -62,7 +62,8 @@ fn manifest(bytes: &[u8], options: &OpenOptions) -> u64 {
         bytes.read_at(offset, buffer)
     });
     drop(options.open_source(source, bytes.len() as u64));
-    // The first two reads are of the magic and of the footer. All others are of the manifest, which is read in pieces if it is long.
+    // The first two reads are of the magic and of the footer. All others are of the manifest, which is read in pieces if it is
+    // long.
     let manifest = requests.into_inner().unwrap().into_iter().skip(2);
     manifest.map(|range| range.end - range.start).sum()
 }

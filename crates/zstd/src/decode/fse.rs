@@ -47,10 +47,10 @@ impl<const STATES: usize> Table<STATES> {
         Ok(())
     }
 
-    /// Builds the decoding table of a code, with `2^log` states (RFC 8878 §4.1.1). `shares` says for each symbol how many of the states
-    /// decode to it; −1 is one state for a symbol that is rarer than one in `2^log`. If a decoded symbol is the code of a length or an
-    /// offset, `ranges` says for each symbol at which number its range begins and how many bits choose a number in it. If `ranges` is
-    /// empty, the symbols themselves are what is decoded.
+    /// Builds the decoding table of a code, with `2^log` states (RFC 8878 §4.1.1). `shares` says for each symbol how many of
+    /// the states decode to it; −1 is one state for a symbol that is rarer than one in `2^log`. If a decoded symbol is the code
+    /// of a length or an offset, `ranges` says for each symbol at which number its range begins and how many bits choose a
+    /// number in it. If `ranges` is empty, the symbols themselves are what is decoded.
     ///
     /// # Errors
     /// [`Flaw::Memory`]; [`Flaw::Corrupt`] if a symbol above 255 has states.

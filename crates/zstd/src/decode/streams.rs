@@ -5,8 +5,8 @@ use super::bits::{AT_ONCE, Bits};
 use crate::format::LONGEST_CODE;
 use crate::num::{DebugExpect as _, low_u32, usize_from_u32};
 
-/// A Huffman decoding table. The next [`LONGEST_CODE`] bits of a stream are the index of the entry for the code with which these bits
-/// begin.
+/// A Huffman decoding table. The next [`LONGEST_CODE`] bits of a stream are the index of the entry for the code with which
+/// these bits begin.
 pub(super) type Codes = [Code; CODES];
 pub(super) const CODES: usize = 1 << LONGEST_CODE;
 /// The number of codes that are read between two refills.

@@ -8,10 +8,10 @@ impl Repeats {
     /// The last three offsets at the start of a frame.
     pub(crate) const FIRST: Self = Self([1, 4, 8]);
 
-    /// Decodes the offset value of a sequence: returns the distance in bytes from which the match is copied, and updates the last three
-    /// offsets. A `value` above 3 is the distance plus 3. The values 1, 2 and 3 stand for the latest, the second latest and the third
-    /// latest offset. If the sequence has no literals (`bare`), they stand for the second latest, the third latest, and the latest
-    /// offset less 1. RFC 8878 §3.1.1.5.
+    /// Decodes the offset value of a sequence: returns the distance in bytes from which the match is copied, and updates the
+    /// last three offsets. A `value` above 3 is the distance plus 3. The values 1, 2 and 3 stand for the latest, the second
+    /// latest and the third latest offset. If the sequence has no literals (`bare`), they stand for the second latest, the
+    /// third latest, and the latest offset less 1. RFC 8878 §3.1.1.5.
     #[inline(always)]
     pub(crate) fn distance(&mut self, value: u32, bare: bool) -> u32 {
         let [first, second, third] = self.0;

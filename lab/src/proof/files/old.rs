@@ -26,8 +26,8 @@ fn file(entries: Vec<Item>, end: usize) -> File {
     v0(entries).start(end.next_multiple_of(BLOB))
 }
 
-/// Returns a 0.1 file of about `size` bytes, whose entries have one byte of data each. The names of the entries ascend, or descend if
-/// `reversed` is true.
+/// Returns a 0.1 file of about `size` bytes, whose entries have one byte of data each. The names of the entries ascend, or
+/// descend if `reversed` is true.
 pub(super) fn entries(size: usize, reversed: bool) -> Vec<u8> {
     let count = super::count(size, ENTRY + BLOB);
     let name = |n| if reversed { format!("{:08}", count - n) } else { format!("{n:08}") };

@@ -44,9 +44,9 @@ impl Histogram {
         }
     }
 
-    /// Adds 1 to the count of the interval that begins at `multiple` times the width of an interval, and returns true. The intervals
-    /// from the lowest to the highest that have counted a number must be at most 256. Returns false without counting if this interval
-    /// would make them more.
+    /// Adds 1 to the count of the interval that begins at `multiple` times the width of an interval, and returns true. The
+    /// intervals from the lowest to the highest that have counted a number must be at most 256. Returns false without counting
+    /// if this interval would make them more.
     fn put(&mut self, multiple: i64) -> bool {
         let (low, high) = self.range.unwrap_or((multiple, multiple));
         let (low, high) = (low.min(multiple), high.max(multiple));

@@ -10,8 +10,8 @@ const DATA: [u8; 6] = [1, 2, 0, 0, 128, 63];
 /// The entry of the metadata that lists `value` as a JSON text, with a comma.
 const JSON_KEYS: &str = r#""zten.json-keys":"[\"value\"]","#;
 
-/// Returns a file whose metadata has `entries`, which end in a comma, and the entry `value` with the text `text`. Quotes in `text` are
-/// escaped.
+/// Returns a file whose metadata has `entries`, which end in a comma, and the entry `value` with the text `text`. Quotes in
+/// `text` are escaped.
 fn json(entries: &str, text: &str) -> Vec<u8> {
     file(&format!(r#"{{"__metadata__":{{{entries}"value":"{text}"}},{A},{B}}}"#), &DATA)
 }

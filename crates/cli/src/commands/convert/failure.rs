@@ -9,8 +9,8 @@ use crate::output::report::Problem;
 /// The reason why a file is not written. Errors of the source are problems of the input file.
 pub(crate) type ConvertFailure = write::WriteFailure<Box<Problem>>;
 
-/// Returns `failure` as a problem of the file `input` that is read, or of the file `output` that is written. A content that the output
-/// cannot hold is a problem of `input`.
+/// Returns `failure` as a problem of the file `input` that is read, or of the file `output` that is written. A content that the
+/// output cannot hold is a problem of `input`.
 pub(crate) fn problem(failure: ConvertFailure, [input, output]: [&Path; 2]) -> Box<Problem> {
     match failure {
         ConvertFailure::Source(problem) => problem,

@@ -93,8 +93,8 @@ impl<'a> Archived<'a> {
         self.archive.manifest().tensor_at(self.ordinal(at)?)
     }
 
-    /// Returns the ordinal, in the file that is read, of the object that is written as array `at`. Returns `None` if the array is one of
-    /// the tensors that a composite object was made of.
+    /// Returns the ordinal, in the file that is read, of the object that is written as array `at`. Returns `None` if the array
+    /// is one of the tensors that a composite object was made of.
     fn ordinal(&self, at: usize) -> Option<u32> {
         match &self.restored {
             None => Some(self.selection.ordinal(at)),
