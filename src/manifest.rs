@@ -327,8 +327,8 @@ impl<'a> ManifestRef<'a> {
         Some(Tensor::new(self, ordinal, record))
     }
 
-    /// Returns the object called `name`; `None` if there is no such object. The object is created here and not in `find`, so
-    /// that it is not copied.
+    /// Returns the object called `name`; `None` if there is no such object. The object is created here and not in `find`, because
+    /// returning it through one more function would copy it.
     #[inline]
     pub(crate) fn get(self, name: &str) -> Option<Tensor<'a>> {
         self.object(self.find(name)?)

@@ -95,7 +95,7 @@ fn manifests(rounds: usize) {
 }
 
 /// Writes tensors to a file at `path`, or to as many shards as `shards` says. Like `cp`, does not wait for the disk.
-/// The files are not published.
+/// The files are complete, but keep temporary names, because they are dropped after the measurement.
 fn save(
     path: &Path,
     tensors: &[(String, Vec<u8>)],

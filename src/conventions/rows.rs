@@ -109,7 +109,8 @@ pub(super) struct Rows<'a> {
     factors: Factors,
     /// The zero points of the rows of scales that are in the same words, if they are packed along the rows.
     held_zeros: Vec<f32>,
-    /// The factors of all rows of scales that are needed, if an index assigns a row of scales to each row of values.
+    /// If a tensor such as `g_idx` assigns a row of scales to each row of values: the factors of all rows of scales, or for a
+    /// part of the tensor, of those that its rows of values refer to.
     indexed: Option<Indexed<'a>>,
     /// For each column of values, the ordinal of its column of scales, if an index assigns them. Empty without an index, or if the
     /// index has the entry -1.

@@ -82,7 +82,7 @@ fn unclear(sentence: String) -> io::Error {
 
 /// What the name of a file announces.
 enum ModelFileKind {
-    /// An index of a model in several files.
+    /// An index, such as `model.safetensors.index.json`, which names the files of one model.
     Index,
     /// A file with tensors of a model.
     Model,

@@ -378,7 +378,8 @@ impl<'t> Iterator for Tokens<'t> {
 }
 
 /// Converts the JSON `text` to CBOR and appends the result to `out`. Returns `None` if `text` is not JSON, has more than
-/// `depth` nesting levels, has a number that is not finite as a double or half of a surrogate pair, or if memory is out.
+/// `depth` nesting levels, has half of a surrogate pair, or has a number that is infinite as a double. Also returns `None` if
+/// memory runs out.
 fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
     is_json(text).ok().filter(|is_json| *is_json)?;
     // A CBOR container begins with the number of its items. A first pass over the tokens counts the items of each container,

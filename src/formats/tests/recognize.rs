@@ -48,8 +48,8 @@ fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
     ))
 }
 
-/// Returns the length of the shortest prefix of the text `bytes` that is a pickle which calls, whatever bytes follow. In text, an
-/// import is no evidence.
+/// Returns the length of the shortest prefix of the text `bytes` that is a pickle which calls a function, whatever bytes follow. A
+/// text that only imports something, as a pickle would, is not taken for a pickle.
 fn call_in_text(bytes: &[u8]) -> usize {
     let is_found = |length: &usize| {
         let prefix = [&bytes[..*length], NO_NAME].concat();

@@ -384,7 +384,8 @@ impl Tensor {
         Ok(component)
     }
 
-    /// Returns which signs of the elements, of the type `kind`, are the opposite of the stored signs.
+    /// Returns whether the real parts, and whether the imaginary parts, of the elements have the opposite sign of the stored
+    /// numbers, because the tensor is a negated or conjugated view. `kind` is the type of the elements.
     ///
     /// # Errors
     /// The rule and the kind of tensor, if zten does not read such elements: zten negates floats of 16, 32 and 64 bits and

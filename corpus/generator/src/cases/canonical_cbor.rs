@@ -1,5 +1,5 @@
-//! Cases of the corpus about files that are not canonical because of their generation, or because of the encoding of one item:
-//! heads, lengths and floats.
+//! Cases of the corpus about files that are not canonical because their version is not `1.2.0`, or because the encoding of
+//! one CBOR item is not the canonical one: of a head, a length or a float.
 
 use super::canonical::reject;
 use super::canonical_values::DEEP;
@@ -108,8 +108,9 @@ fn reject_value(t: &mut Table, case: &str, bytes: &[u8], skip: usize) {
     reject(t, RULE, case, file, "attribute");
 }
 
-/// Adds cases about heads of the major types 0 to 6 whose number would fit in fewer bytes. Integers and tags have heads of every
-/// width, each with 0 and with the largest such number. Strings, arrays and maps have some widths and lengths.
+/// Adds cases about heads of the major types 0 to 6 whose number would fit in fewer bytes. Integers and tags have heads of
+/// every width, each with 0 and with the largest number that would fit in fewer bytes. Strings, arrays and maps have some
+/// widths and lengths.
 fn values(t: &mut Table) {
     for (kind, major) in [("unsigned", 0), ("negative", 1), ("tag", 6)] {
         for info in 24..28_u8 {

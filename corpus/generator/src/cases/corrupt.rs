@@ -234,8 +234,8 @@ fn trees(t: &mut Table) {
     let mut rejected = |case: &str, tree: &[u8], bits: &str| {
         corrupt_literals(t, case, &huffman(tree, &stream(bits), false), "huffman-of-11-bits");
     };
-    // Both symbols have the weight 2, and so codes of one bit. By these weights, the longest code has two bits, but no
-    // symbol has such a code.
+    // Both symbols have the weight 2. The sum of these weights makes the longest code two bits long, and a symbol with the weight 2
+    // has a code that is one bit shorter. So no symbol has a code of the longest length.
     rejected("tree-without-longest", &[0x80, 0x20], "1011001001110001");
     // The weights 4, 1 and 1 leave room for six of the longest codes, which a single code cannot fill. The stream uses only codes
     // that exist.

@@ -134,7 +134,8 @@ fn contradicting_headers_are_rejected() {
         });
         read(&open(&server).unwrap(), 100..1100).unwrap();
     }
-    // The HTTP library may itself reject a response with two lengths. A redirect to two locations is a contradiction.
+    // Responses with two different headers `Content-Length`, and redirects with two headers `Location`, are rejected. The HTTP
+    // library may reject the first kind itself, so either error is accepted.
     rejected!(
         later(|content, request| {
             let mut reply = honest(content, request);

@@ -48,7 +48,7 @@ impl Call {
         }
     }
 
-    /// Returns a phrase that says for what a confined process needs the call.
+    /// Returns a phrase that says why the sandbox allows this system call: what a confined process does with it.
     pub fn why(&self) -> &'static str {
         self.why
     }

@@ -24,7 +24,8 @@ pub struct Appended {
     pub rejected: usize,
 }
 
-/// A change of the file of a writer. If the change adds an object, the object gets the given name, which the file does not have.
+/// A function that appends something to the file that a writer appends to: an object of the given name, which the file does not
+/// have, or only attributes, or nothing.
 type Addition = fn(&mut Writer<Vec<u8>>, &str) -> Result<(), Error>;
 
 const ADDITIONS: [(Checksum, Addition); 7] = [

@@ -21,7 +21,8 @@ fn read<S: ReadAt>(archive: &Archive<S>) -> Read {
     (manifest.as_bytes().to_vec(), said(manifest), held(archive.tensors()))
 }
 
-/// Reads everything of a manifest without an archive. Each tensor is connected to `source`.
+/// Reads all tensors that `manifest` describes. The manifest has no archive around it, so each tensor is connected to `source`
+/// before it is read.
 fn read_bound<R: ReadAt>(manifest: &Manifest<impl AsRef<[u8]>>, source: &R) -> Read {
     let tensors = manifest.tensors().map(|tensor| tensor.read_from(source));
     (manifest.as_bytes().to_vec(), said(manifest), held(tensors))

@@ -46,7 +46,7 @@ fn gptq(last: i32, rows: usize, scale: u16) -> Vec<u8> {
     ])
 }
 
-/// Returns a safetensors file with an MXFP4 group of one block with the scales `scales`.
+/// Returns a safetensors file with an MXFP4 group, whose blocks are one block of codes, and whose scales are the bytes `scales`.
 fn mxfp4(scales: &[u8]) -> Vec<u8> {
     of(&[
         ("p_blocks", "U8", &[1, 16], vec![0x21; 16]),

@@ -30,8 +30,8 @@ pub(super) fn find(
     })
 }
 
-/// Returns the notes for the user: how many quantized tensors became objects of which layout, and how many stay plain
-/// tensors, and why.
+/// Returns the notes for the user: for each layout, the number of quantized tensors that became objects of this layout; and the
+/// number of those that stay plain tensors, with the reason.
 pub(super) fn notes(composites: &Composites) -> Vec<String> {
     let mut counts = BTreeMap::<_, u64>::new();
     for (convention, layout) in composites.forms() {

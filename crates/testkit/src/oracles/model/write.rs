@@ -98,7 +98,8 @@ fn declared(part: &ModelComponent) -> NewComponent<'_> {
     part.level.map_or(new, |level| new.compressed(Level::new(level).expect("a level")))
 }
 
-/// Writes one object, and checks that an object without a mistake is accepted, unless [`may_be_rejected`] allows the error.
+/// Writes one object, and checks that the writer accepts an object in which the model has made no mistake, unless
+/// [`may_be_rejected`] allows the error.
 fn one(writer: &mut Writer<Vec<u8>>, object: &ModelObject, model: &Model) -> Result<(), Rejection> {
     let components: Vec<NewComponent<'_>> = object.parts.iter().map(declared).collect();
     let attributes = object.attributes.clone().map(Encoded::from_cbor);
