@@ -38,7 +38,7 @@ const DTYPES: Record<string, string> = {
 
 /** Returns whether `name` is the name of a dtype in zTensor, and not a name that other programs use for one, such as `f8_e4m3`. */
 export const isDtype = (name: string): boolean =>
-  Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) && name !== 'f8_e4m3' || /^complex(64|128)$/.test(name)
+  Object.hasOwn(MAKE, name) || Object.hasOwn(DECODE, name) || /^complex(64|128)$/.test(name)
 
 /**
  * Returns whether a tensor of `dtype` can be written from `data`: from the typed array for this dtype; from an array of unsigned
@@ -95,7 +95,6 @@ const fnuz = (code: number) => code === 0x80 ? NaN : undefined
 const DECODE: Record<string, (code: number) => number> = {
   f16: half,
   f8_e4m3fn: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
-  f8_e4m3: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
   f8_e5m2: small(5, 2, 15, ieee(5, 2)),
   f8_e4m3fnuz: small(4, 3, 8, fnuz),
   f8_e5m2fnuz: small(5, 2, 16, fnuz),

@@ -95,7 +95,7 @@ const renamed = async (tensors: unknown): Promise<unknown> => {
     throw wrapped(error)
   }
   const own = (tensor: Partial<TensorInput> | undefined) => {
-    const dtype = ArrayBuffer.isView(tensor) ? undefined : unknown.get(tensor?.dtype ?? '')
+    const dtype = ArrayBuffer.isView(tensor) || tensor?.dtype === undefined ? undefined : unknown.get(tensor.dtype)
     return dtype === undefined ? tensor : { data: tensor?.data, shape: tensor?.shape, dtype }
   }
   return Object.fromEntries(entries.map(([name, tensor]) => [name, own(tensor)]))

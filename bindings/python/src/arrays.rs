@@ -338,15 +338,20 @@ impl SpoolWriter {
             raised(py, Inexpressible::tensor(name, sentence).into(), Some(&self.path))
         };
         let suffix = self.format.suffix();
+        if format != "dense" {
+            return Err(failed(format!(
+                "a .{suffix} file holds dense tensors only, found the layout {format}"
+            )));
+        }
         let [(role, _, element, _, array, _)] = parts.as_slice() else {
             return Err(failed(format!(
-                "a .{suffix} file holds only dense tensors of one component, expected 1 component, found {}",
+                "a .{suffix} file holds tensors with one component only, found {}",
                 parts.len()
             )));
         };
-        if format != "dense" || role != "data" {
+        if role != "data" {
             return Err(failed(format!(
-                "a .{suffix} file holds only dense tensors with the component data, found {format} with {role}"
+                "a .{suffix} file holds the component data only, found {role}"
             )));
         }
         if attributes.is_some() {

@@ -170,7 +170,7 @@ pub(crate) fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) 
         fields.set_item("component", &finding.component)?;
         fields.set_item("shard", &finding.shard)?;
         fields.set_item("offset", finding.offset)?;
-        fields.set_item("advice", finding.advice().filter(|advice| !advice.is_empty()))?;
+        fields.set_item("advice", finding.advice())?;
         fields.set_item("file", path.map(Path::as_os_str))?;
         let class = py.import("zten._errors")?.getattr(kind)?;
         Ok(PyErr::from_value(class.call((finding.to_string(),), Some(&fields))?))

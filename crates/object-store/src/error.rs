@@ -7,6 +7,7 @@ use zten::escape::Quoted;
 
 /// The reason why a file in an object store could not be opened or read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// The object store returned an error, for example because the network failed or the object does not exist.
     Store(object_store::Error),

@@ -193,7 +193,8 @@ impl<'m, S: Sink> Maker<'m, S> {
     }
 
     /// Subtracts `bytes`, to which `component` has decoded, from the limit `decoded-total` of the old (`side` 0) or new (`side` 1)
-    /// model. Raw components do not count, because the size of the file bounds them.
+    /// model. Raw components do not count: the size of the file bounds them, or opening the file has counted those that share or repeat
+    /// bytes.
     fn count(&mut self, component: &Component<'_>, bytes: u64, side: usize) -> Result<(), Error> {
         match self.verifiers.get_mut(side) {
             Some(verifier) if component.encoding().is_compressed() => {

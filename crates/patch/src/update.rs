@@ -1,6 +1,6 @@
 //! Applying patches to arrays in memory in place, by changing their elements.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 
 use zten::formats::write::Inexpressible;
@@ -21,9 +21,9 @@ pub type WriteFn<'w> = dyn FnMut(&str, u64, &[u8]) -> io::Result<()> + 'w;
 #[derive(Debug)]
 pub struct ArrayUpdate<'u, 'c, 'a> {
     chain: &'u Chain<'c, 'a>,
-    /// The names of tensors that are not written, because they share their memory with a tensor that is written. So the memory of
-    /// several tensors is changed once.
-    twins: HashSet<&'u str>,
+    /// The names of tensors that are not written, because they share their memory with a tensor that is written, each with the name
+    /// of another tensor of this memory. So the memory of several tensors is changed once.
+    twins: HashMap<&'u str, &'u str>,
 }
 
 impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
@@ -59,9 +59,8 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
             let sentence = "the patch removes it, but a change in place can only change elements";
             return Err(refused(removed.name(), sentence));
         }
-        // Of the tensors that are the same memory, only one is written. For each other one, this map has the name of
-        // another tensor of that memory. A tensor may be in several pairs, on either side, so following the names leads
-        // to the tensor that is written.
+        // Of the tensors that are the same memory, only one is written. A tensor may be in several pairs, on either side, so
+        // following the names in this map leads to the tensor that is written.
         let mut written_as = HashMap::new();
         written_as.try_reserve(twins.len()).map_err(|_| PatchFailure::Old(no_memory()))?;
         for (one, other) in twins {
@@ -70,12 +69,16 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
                 let sentence = "it shares its memory with another tensor, to which the patch gives other elements";
                 return Err(refused(twin.name, sentence));
             }
-            let (one, other) = (writer_of(&written_as, one), writer_of(&written_as, other));
-            if one != other {
-                written_as.insert(other, one);
+            let (own, root) = (writer_of(&written_as, one), writer_of(&written_as, other));
+            if own != root {
+                written_as.insert(root, own);
+            }
+            // A shorter way for later pairs with the same tensor, so that many pairs of one tensor take no quadratic time.
+            if *other != own {
+                written_as.insert(other, own);
             }
         }
-        Ok(Self { chain, twins: written_as.into_keys().collect() })
+        Ok(Self { chain, twins: written_as })
     }
 
     /// Computes the changed elements without writing them, and compares their digests, and the identity of all tensors, with those
@@ -98,7 +101,7 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
     pub fn write(&self, write: &mut WriteFn<'_>) -> Result<(), PatchFailure> {
         let (mut producer, mut verifiers) = (Producer::new(self.chain), self.chain.verifiers());
         for (number, slot) in self.chain.slots.iter().enumerate() {
-            if slot.deltas.is_empty() || self.twins.contains(slot.name) {
+            if slot.deltas.is_empty() || self.twins.contains_key(slot.name) {
                 continue;
             }
             let mut offset = 0;

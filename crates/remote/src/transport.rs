@@ -153,16 +153,15 @@ impl Transport {
         };
         let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
         if let Some(moved) = moved {
-            // If the request fails or times out, its repetition begins at the first URL, which may redirect to another server.
+            // If the request fails or times out, its repetition begins at the first URL, which may redirect to another server. So
+            // does the next request if this one is aborted, because its bytes are no longer needed.
             let forget = ForgetMoved(&self.moved);
             let reached = self.follow(&first, moved, ask).await?;
             // The target of the last redirect may be a signed URL that has expired, so the request is sent to the first URL
             // again. A storage service answers 400 if the session of the signature has expired.
             let is_over = [400, 401, 403, 404, 410].contains(&reached.response.status().as_u16());
             if !is_over {
-                if !reached.response.status().is_server_error() {
-                    std::mem::forget(forget);
-                }
+                std::mem::forget(forget);
                 return self.checked(reached);
             }
         }

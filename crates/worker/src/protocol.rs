@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use serde::{Deserialize, Serialize};
 
 use crate::process::{Assembly, MessagePart, PART, Packet, Received, invalid, split_at_most};
-use crate::{Work, WorkFile};
+use crate::{JobError, Work, WorkFile};
 
 /// The largest length in bytes of a call, which consists of the argument of a job and the names of its function and files.
 const CALL: usize = 64 << 20;
@@ -46,22 +46,22 @@ enum Reply<'a> {
 /// `files`. The descriptors of the files go with the last packet.
 ///
 /// # Errors
-/// `InvalidInput` if the call, with the argument and the names, is longer than 64 MiB, or there are more than 32 files.
+/// [`JobError::TooLong`] if the call, with the argument and the names, is longer than [`CALL`];
+/// [`JobError::NotStarted`] if there are more than 32 files, or the call cannot be encoded.
 pub fn call(
     number: u64,
     function: &str,
     argument: &[u8],
     files: Vec<WorkFile>,
-) -> io::Result<Vec<Packet>> {
+) -> Result<Vec<Packet>, JobError> {
     let named = files.iter().map(|file| {
         (serde_bytes::ByteBuf::from(file.name.as_os_str().as_bytes().to_vec()), file.length)
     });
     let call = Call { number, function, argument, files: named.collect() };
-    let bytes = postcard::to_allocvec(&call).map_err(io::Error::other)?;
+    let bytes = postcard::to_allocvec(&call);
+    let bytes = bytes.map_err(|error| JobError::NotStarted(io::Error::other(error)))?;
     if bytes.len() > CALL {
-        let why =
-            format!("the argument and the file names of a job exceed the maximum of {CALL} bytes");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        return Err(JobError::TooLong);
     }
     let mut parts = bytes.chunks(PART).peekable();
     let mut files: Vec<OwnedFd> = files.into_iter().map(|file| file.file.into()).collect();
@@ -69,7 +69,8 @@ pub fn call(
     while let Some(bytes) = parts.next() {
         let has_more = parts.peek().is_some();
         let files = if has_more { Vec::new() } else { std::mem::take(&mut files) };
-        packets.push(Packet::with_files(&MessagePart { bytes, has_more }, files)?);
+        let packet = Packet::with_files(&MessagePart { bytes, has_more }, files);
+        packets.push(packet.map_err(JobError::NotStarted)?);
     }
     Ok(packets)
 }

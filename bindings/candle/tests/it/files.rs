@@ -32,7 +32,7 @@ fn several_files_load_as_one() {
     assert!(error.contains("shape mismatch for a"), "{error}");
     let twice = Weights::open(&[path("a.zt"), path("again.zt")], &OpenOptions::default());
     let error = twice.unwrap_err().to_string();
-    assert!(error.contains("\"a\" is in") && error.contains("again.zt"), "{error}");
+    assert!(error.contains("the tensor \"a\" is also in") && error.contains("again.zt"), "{error}");
 }
 
 #[test]

@@ -33,8 +33,9 @@ class Error(Exception):
     offset: int | None
     """The offset of the fault in the file; None if it is in compressed bytes, or about the whole file."""
     advice: str | None
-    """What the owner of the file or the caller can do, as the command prints it; None if zten has no advice. It is also a note of
-    the exception (``__notes__``), so Python prints it below the message."""
+    """What the owner of the file or the caller can do, as the command prints it; None if zten has no advice, or if
+    the message itself says what to call instead. It is also a note of the exception (``__notes__``), so Python prints it below
+    the message."""
     file: str | None
     """The path or URL; None for bytes and objects."""
 
@@ -117,7 +118,7 @@ def unread(name: str, rule: str | None, file: str | None) -> Unsupported:
     if facts is None:
         return unserved("zten does not hand out its content", name, rule or "unsupported-feature", file=file)
     sentence = f"zten does not hand out its content: {facts['message']} (rule {rule}, {facts['clause']})"
-    return unserved(sentence, name, facts["id"], advice=facts["advice"] or None, file=file)
+    return unserved(sentence, name, facts["id"], advice=facts["advice"], file=file)
 
 
 def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:

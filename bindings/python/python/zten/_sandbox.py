@@ -28,7 +28,8 @@ _PATH_MAX = 4096
 """The length in bytes from which Linux rejects a path: ``PATH_MAX``, which includes the NUL at the end."""
 
 _OPTION = "; -r checks all files in it"
-"""The advice that the command appends to the error about a folder. It is removed, because the package has no such option."""
+"""The advice that the command appends to the error about a folder (``crates/cli/src/commands/check/entries.rs``). It is removed,
+because the package has no such option."""
 
 _FIELDS = (
     "verdict",

@@ -81,7 +81,8 @@ pub(crate) struct Convert {
     /// file has one object for each quantized tensor whose form the generation has. --dtype implies it
     #[arg(long, conflicts_with = "dequantize")]
     pub(crate) plain: bool,
-    /// Replace a finite number beyond the largest of the type of --dtype or --dequantize by the largest (default: fail)
+    /// Replace a finite number outside the range of the type of --dtype or --dequantize by the nearest number in the range
+    /// (default: fail)
     #[arg(long)]
     pub(crate) saturate: bool,
     /// Choose how tensors with the same elements in shared storage are written: each tensor (copy), or the first only, and

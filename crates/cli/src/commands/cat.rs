@@ -11,7 +11,9 @@ use std::io;
 use std::ops::Range;
 
 use zten::element::StorageType;
+use zten::finding::counted;
 use zten::manifest::ElementType;
+use zten::num::u64_from_usize;
 use zten::view::Normalization;
 use zten::{Component, Error, Generation, Layout, Tensor, verify::Verified};
 
@@ -72,7 +74,8 @@ enum Stop {
 fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, Stop> {
     let object = match (args.index, &args.name) {
         (Some(index), _) => archive.manifest().tensor_at(index).ok_or_else(|| {
-            format!("no tensor {index}: the file has {} tensors, counted from 0", archive.len())
+            let count = counted(u64_from_usize(archive.len()), "tensor");
+            format!("no tensor {index}: the file has {count}, and the first one has the index 0")
         }),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();

@@ -411,7 +411,7 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Ends the workers that have used too much processor time.
+    /// Ends the workers that have exceeded their limit of processor time.
     fn end_over_time(&mut self, app: &mut App) -> io::Result<()> {
         for slot in 0..self.slots.len() {
             let running = self.slots.get(slot).and_then(Option::as_ref);

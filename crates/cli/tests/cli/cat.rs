@@ -274,8 +274,9 @@ fn patterns_choose_objects() {
     assert!(near.contains("indices, indptr, values; did you mean indptr?"), "{near}");
     assert!(!roles.contains("did you mean"), "{roles}");
     assert!(
-        complaint(&[DENSE, "--index", "13"])
-            .contains(": no tensor 13: the file has 13 tensors, counted from 0\n")
+        complaint(&[DENSE, "--index", "13"]).contains(
+            ": no tensor 13: the file has 13 tensors, and the first one has the index 0\n"
+        )
     );
     complaint(&[DENSE]);
     complaint(&[DENSE, "t_f32", "--index", "3"]);

@@ -102,11 +102,7 @@ impl<'a> Keeper<'a> {
     pub(super) fn run(&mut self, task: &Task, job: Job) -> Result<Vec<u8>, JobError> {
         let budget = job.budget.unwrap_or(self.shared.settings.budget);
         let Job { function, argument, files, .. } = job;
-        let call = call(task.number, function.name, &argument, files);
-        let call = call.map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => JobError::TooLong,
-            _ => JobError::NotStarted(error),
-        })?;
+        let call = call(task.number, function.name, &argument, files)?;
         let (mut worker, deadline) = loop {
             let is_new = self.worker.is_none();
             let mut worker = match self.worker.take() {

@@ -185,7 +185,8 @@ fn quantized_forms_have_the_names_of_the_command() {
         ("packed-4-zero-point", "INT packed 4 bits [32]"),
         ("mxfp4", "MXFP4 [32]"),
     ] {
-        let path = files("conventions").into_iter().find(|path| path.file_stem().unwrap() == name);
+        let file = format!("{name}.safetensors");
+        let path = files("conventions").into_iter().find(|path| path.ends_with(&file));
         let (session, said) = open_named(&path.unwrap());
         let Session::Open(file) = session else { panic!("{name}: {said}") };
         let listed = answer(|out| describe::list(file, 0, u32::MAX, out).unwrap());

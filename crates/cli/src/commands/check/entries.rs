@@ -123,7 +123,8 @@ impl CheckedFile {
         names.into_iter().map(PathBuf::from).collect()
     }
 
-    /// Adds the advice to use `-r` to `error`, if the error is that the path is a folder, and the command can check folders.
+    /// Adds the advice to use `-r` to `error`, if the error is that the path is a folder, and the command can check folders. The Python
+    /// package, which has no such option, removes these words (`_sandbox.py`).
     fn advised(&self, error: io::Error) -> io::Error {
         if self.takes_folders && error.kind() == io::ErrorKind::IsADirectory {
             return io::Error::new(error.kind(), format!("{error}; -r checks all files in it"));

@@ -186,7 +186,7 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// Returns the message for a `value` beyond the largest number of the type `to`.
+/// Returns the message for a `value` outside the range of the type `to`.
 pub(crate) fn overflow(value: f64, to: impl fmt::Display) -> String {
     format!(
         "{value:?} is outside the range of {to} (--saturate writes the nearest number in the range)"

@@ -88,24 +88,21 @@ impl Plan {
         if shard_size.is_some() && args.is_to_stdout() {
             return Err("--shard-size writes several files, so OUT cannot be standard output");
         }
-        match target {
+        // The names of the shards are made from the suffix of OUT, so `--format` cannot take its place.
+        match WrittenFormat::from_path(&args.output) {
             _ if shard_size.is_none() => {}
-            // The names of the shards are made from the suffix of OUT, so `--format` cannot take its place.
-            _ if WrittenFormat::from_path(&args.output).is_none() => {
-                return Err("--shard-size requires an OUT that ends in .safetensors or .zt");
-            }
-            WrittenFormat::ZTensor if args.dequantize.is_some() => {
+            Some(WrittenFormat::ZTensor) if args.dequantize.is_some() => {
                 return Err(
                     "--dequantize and --shard-size together require an OUT that ends in .safetensors",
                 );
             }
-            WrittenFormat::ZTensor if args.to == Some(To::V2) => {}
-            WrittenFormat::ZTensor => {
+            Some(WrittenFormat::ZTensor) if args.to == Some(To::V2) => {}
+            Some(WrittenFormat::ZTensor) => {
                 return Err(
                     "--shard-size for an OUT that ends in .zt requires --to 2: files of 1.2 have no shards",
                 );
             }
-            WrittenFormat::Safetensors => {}
+            Some(WrittenFormat::Safetensors) => {}
             _ => return Err("--shard-size requires an OUT that ends in .safetensors or .zt"),
         }
         if shard_size.is_some() {

@@ -35,7 +35,7 @@ impl List {
     /// The list cannot be read, a name is too long, or, on systems other than Unix, a name is not UTF-8.
     pub(super) fn next(&mut self) -> io::Result<Option<Named>> {
         loop {
-            let name = match self.name_length() {
+            let mut name = match self.name_length() {
                 Some(length) => {
                     let name = self.buffer.get(self.taken..self.taken + length);
                     let name = name.unwrap_or_default().to_vec();
@@ -57,10 +57,9 @@ impl List {
                 }
             };
             // Lists that were written on Windows end lines with CR LF. `--null` reads names that end in CR themselves.
-            let name = match name.as_slice() {
-                [bare @ .., b'\r'] if self.end == b'\n' => bare.to_vec(),
-                _ => name,
-            };
+            if self.end == b'\n' && name.last() == Some(&b'\r') {
+                name.pop();
+            }
             if !name.is_empty() {
                 return path(name).map(|path| Some(Named(path)));
             }
