@@ -309,7 +309,7 @@ mod tests {
             ("patch-version", "what zten does not read"),
             ("format-unknown", "what zten does not read"),
             ("format-html", "Servers"),
-            ("index-key", "such a file is valid"),
+            ("index-key", "it is valid"),
             ("torch-global", "Lightning"),
             ("limit-header", "beyond a limit"),
             ("format-keras", "of that format"),

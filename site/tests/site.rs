@@ -19,7 +19,7 @@ fn wrong_calls_fail_and_write_nothing() {
         (&[][..], "usage: "),
         (&["sources", root], "usage: "),
         (&["sources", root, "no such command", out], "the command: "),
-        (&["sources", out, "zten", out], "corpus/index.json: "),
+        (&["sources", out, "zten", out], "corpus/index.json cannot be read: "),
         // The program that is asked for its rules is not zten, and prints nothing about rules.
         (&["sources", root, env!("CARGO_BIN_EXE_zten-site"), out], "zten check "),
         (&["links", out], ""),
