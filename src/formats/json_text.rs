@@ -107,7 +107,7 @@ pub(crate) fn check_unique(
                     pairs.find(|(a, b)| compare(key_at(**a), key_at(**b)).is_eq())
                 {
                     let key = key_at(*key);
-                    return Err(twice(key));
+                    return Err(twice(&unescaped(key)?.unwrap_or(Cow::Borrowed(key))));
                 }
                 keys.truncate(start);
                 continue;
@@ -124,13 +124,11 @@ pub(crate) fn check_unique(
 const MAP: (u32, u32) = (0, 0);
 
 /// Compares two JSON strings, given without their quotes, by their code points after escapes are resolved.
+///
+/// The comparison ends at the first difference. If it first searched both strings for escapes, sorting many short keys and
+/// one long key could read the long one for each short one, which is quadratic.
 fn compare(one: &str, other: &str) -> Ordering {
-    // The order of the bytes of UTF-8 is the order of the code points.
-    if one.contains('\\') || other.contains('\\') {
-        CodePoints(one).cmp(CodePoints(other))
-    } else {
-        one.cmp(other)
-    }
+    CodePoints(one).cmp(CodePoints(other))
 }
 
 /// An iterator over the code points of a valid JSON string, given without its quotes. An escaped half of a surrogate pair
@@ -578,6 +576,18 @@ mod tests {
         wide = format!("{{{wide},\"x\":[]");
         assert!(!has_duplicate(&format!("{wide}}}")));
         assert!(has_duplicate(&format!("{wide},\"7\":1}}")));
+    }
+
+    #[test]
+    fn comparing_two_keys_reads_only_the_part_that_is_equal() {
+        let long = "x".repeat(1 << 20);
+        let (one, other) = (format!("a{long}"), format!("b{long}"));
+        for (one, other) in [(&*one, &*other), (&*one, "b"), ("\\u0061", &*other)] {
+            let (mut first, mut second) = (CodePoints(one), CodePoints(other));
+            assert_eq!((&mut first).cmp(&mut second), Ordering::Less);
+            assert_eq!(compare(one, other), Ordering::Less);
+            assert!(first.0.len() + 6 >= one.len() && second.0.len() + 1 >= other.len());
+        }
     }
 
     #[test]

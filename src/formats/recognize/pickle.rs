@@ -593,7 +593,8 @@ struct Memo {
     dense: Vec<StackKind>,
     /// The values with other keys.
     others: OrderedMap<u64, StackKind>,
-    /// Whether values have been dropped because the memo was full. Any key may then have any value.
+    /// Whether values have been dropped, because the memo was full or a key had more than 64 bits. Any key may then have any
+    /// value.
     is_full: bool,
 }
 
@@ -608,8 +609,13 @@ impl Memo {
         u64_from_usize(self.dense.len()).saturating_add(u64_from_usize(self.others.len()))
     }
 
-    /// Stores `value` under `key`, or drops it if the memo is full.
+    /// Stores `value` under `key`, or drops it if the memo is full. Also drops it if `key` is the largest number, which stands for
+    /// any key of more than 64 bits.
     fn put(&mut self, key: u64, value: StackKind) -> Step {
+        if key == u64::MAX {
+            self.is_full = true;
+            return Ok(());
+        }
         let place = usize::try_from(key).unwrap_or(usize::MAX);
         if let Some(stored) = self.dense.get_mut(place) {
             *stored = value;
@@ -669,7 +675,7 @@ struct Line {
     /// points and underscores, and white space.
     is_numeric: bool,
     /// The number that the decimal digits before the first zero byte make. A number beyond 64 bits becomes the largest number.
-    /// `None` if another byte than a digit, `_`, `+` and white space comes before the first zero byte.
+    /// `None` if another byte than a digit, `_`, `+`, `-` and white space comes before the first zero byte.
     decimal: Option<u64>,
     /// Whether the line has a zero byte. Python's C code parses a number up to this byte.
     has_zero: bool,
@@ -723,7 +729,7 @@ impl Line {
             // The letters are those of hexadecimal digits, of prefixes and suffixes such as `0x` and `L`, and of `infinity` and
             // `nan`.
             self.is_numeric &= b"_+-.abcdefABCDEFxXoOlLinftyINFTY".contains(&byte);
-            self.decimal = self.decimal.filter(|_| b"_+".contains(&byte));
+            self.decimal = self.decimal.filter(|_| b"_+-".contains(&byte));
         }
     }
 
@@ -783,8 +789,11 @@ impl Line {
     fn is_integer(&self) -> bool {
         let Some(number) = self.number() else { return self.is_numeric };
         let number = unsigned(number);
-        let number = number.strip_suffix(b"L").unwrap_or(number);
+        // Python removes the suffix of a LONG before white space.
+        let number = number.strip_suffix(b"L").map_or(number, trimmed);
         match number {
+            // Python's C code reads no digits before a zero byte as 0.
+            [] => self.has_zero,
             [b'0', b'x' | b'X', digits @ ..] => is_number(digits, u8::is_ascii_hexdigit),
             [b'0', b'o' | b'O' | b'b' | b'B', digits @ ..] | digits => {
                 is_number(digits, u8::is_ascii_digit)
@@ -812,16 +821,16 @@ impl Line {
             && b"'\"".contains(&last)
     }
 
-    /// Parses the line as the key of a memo. Returns `None` if the line is not a number without a minus sign. In a line longer than
+    /// Parses the line as the key of a memo. Returns `None` if the line is not a number, or is less than 0. In a line longer than
     /// [`HEAD`] bytes, only the digits count, wherever a sign or white space is.
     fn key(&self) -> Option<u64> {
         let Some(number) = self.number() else { return self.decimal };
-        let digits = number.strip_prefix(b"+").unwrap_or(number);
-        if !is_number(digits, u8::is_ascii_digit) {
+        let is_negative = number.starts_with(b"-");
+        if !is_number(unsigned(number), u8::is_ascii_digit) {
             return None;
         }
-        // Python takes integers of any size as keys. A number beyond 64 bits becomes the largest key.
-        self.decimal
+        // Python takes integers of any size as keys, and -0 as the key 0. A number beyond 64 bits becomes the largest key.
+        self.decimal.filter(|key| !is_negative || *key == 0)
     }
 }
 

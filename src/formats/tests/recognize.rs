@@ -159,10 +159,17 @@ fn a_number_of_any_length_does_not_hide_a_call() {
         format!("I1\np{zeros}3\n0g3\n"),
         "I\u{b}1\n".into(),
         "F1.5\u{b}\n".into(),
+        "L5 L\n".into(),
+        "I\0\n".into(),
+        "I1\np-0\n0g0\n".into(),
+        "I1\np0\n0g-0\n".into(),
     ] {
         let pickle = [number.as_bytes(), b"0", call].concat();
         assert_eq!(kind(&pickle, "x.txt"), PICKLE, "{}", pickle.escape_ascii());
     }
+    // Keys of more than 64 bits are different keys, so the second value does not replace the function.
+    let keys = b"cposix\nsystem\np18446744073709551616\n0Np36893488147419103232\n0g18446744073709551616\n(S'true'\ntR.";
+    assert_eq!(kind(keys, "x.txt"), PICKLE);
     // Text that is no number ends the pickle.
     for number in ["F1.5 of a meter", "Ione", "I1\np-3", "I1\npone"] {
         let text = [number.as_bytes(), b"\n0", call].concat();

@@ -462,6 +462,19 @@ fn duplicate_keys_of_more_than_64_bits_are_rejected() {
     let exact = [&b"G"[..], &2_f64.powi(60).to_be_bytes()].concat();
     let half = [&b"G"[..], &0.5_f64.to_be_bytes()].concat();
     let infinity = b"G\x7f\xf0\0\0\0\0\0\0".to_vec();
+    // 10^400 has more digits than any float, and several words.
+    let great = line(&format!("1{}", "0".repeat(400)));
+    let mut bytes = vec![1_u8];
+    for _ in 0..400 {
+        let mut carry = 0;
+        for byte in &mut bytes {
+            let product = u16::from(*byte) * 10 + carry;
+            [*byte, _] = product.to_le_bytes();
+            carry = product >> 8;
+        }
+        bytes.extend(u8::try_from(carry).ok().filter(|carry| *carry > 0));
+    }
+    let same = long(&[&bytes[..], &[0]].concat());
     let open = |keys: &[&Vec<u8>]| {
         let items: Vec<u8> = keys.iter().flat_map(|key| [&key[..], b"K\x05"].concat()).collect();
         let bytes = file(&[&b"}("[..], &items, b"u"].concat(), &[]);
@@ -474,6 +487,7 @@ fn duplicate_keys_of_more_than_64_bits_are_rejected() {
         [&power, &line("-4722366482869645213696"), &infinity],
         [&power, &line("1152921504606847000"), &exact],
         [&power, &line("0"), &half],
+        [&power, &great, &line(&format!("1{}1", "0".repeat(399)))],
     ] {
         open(&keys).unwrap();
     }
@@ -484,6 +498,7 @@ fn duplicate_keys_of_more_than_64_bits_are_rejected() {
         [&power, &other, &one, &padded],
         [&power, &other, &one, &float],
         [&power, &other, &one, &line("4722366482869645213696")],
+        [&power, &one, &great, &same],
         [&negative, &other, &one, &line("-2361183241434822606848")],
         // An integer that fits in 64 bits is found even if it is stored in ten bytes.
         [&power, &other, &one, &small],
@@ -544,6 +559,8 @@ fn old_instructions() {
         b"I00\n.",
         b"I123456789012345678901234567890\n.",
         b"L-5L\n.",
+        b"L0\n.",
+        &[b"L", &[b'1'; 4300][..], b"L\n."].concat(),
         b"F1e5\n.",
         b"S'a'\n.",
         b"V\\u00e4\xe4\n.",
@@ -559,12 +576,19 @@ fn old_instructions() {
         assert!(rejected(harmless).contains("this is a pickle"), "{harmless:?}");
     }
     for (bytes, why) in [
-        (&b"I\n."[..], "the operand of an instruction is not a number"),
-        (b"I1x\n.", "the operand of an instruction is not a number"),
-        (b"L-\n.", "the operand of an instruction is not a number"),
+        (&b"I\n."[..], "is not a decimal integer"),
+        (b"I1x\n.", "is not a decimal integer"),
+        (b"L-\n.", "is not a decimal integer"),
+        // Python's readers differ on these: one of them reads octal digits, or skips white space.
+        (b"I010\n.", "has leading zeros"),
+        (b"L00\n.", "has leading zeros"),
+        (b"I5L\n.", "is not a decimal integer"),
+        (b"I1 \n.", "is not a decimal integer"),
+        (b"I+1\n.", "is not a decimal integer"),
+        (&[b"L", &[b'1'; 4301][..], b"\n."].concat(), "more than 4300 decimal digits"),
         (b"(NNNd.", "a key of a dictionary has no value"),
-        (b"Np\n.", "the operand of an instruction is not a number"),
-        (b"Np-1\n.", "the operand of an instruction is not a number"),
+        (b"Np\n.", "is not a decimal integer"),
+        (b"Np-1\n.", "is not a decimal integer"),
         (b"Np4294967296\ng4294967295\n.", "out of order"),
         (b"Np9\ng8\n.", "the memo has no value with the number 8"),
         (b"0.", "finds fewer values"),
@@ -726,6 +750,7 @@ fn work_follows_bytes() {
             .concat(),
             [text("storage"), global("torch", "FloatStorage")].concat(),
             [text("cpu"), b"\x8a\xff".to_vec(), vec![1; 255]].concat(),
+            [&b"L"[..], &b"1".repeat(size.min(4300)), b"L\n"].concat(),
         ];
         // An entry with several values stores only the last of them in the memo.
         let start = kept
@@ -757,6 +782,8 @@ fn work_follows_bytes() {
             [get(5), get(4), b"b".to_vec()].concat(),
             [b"}".to_vec(), get(0), b"Ns".to_vec()].concat(),
             [b"}".to_vec(), get(4), b"Ns".to_vec()].concat(),
+            [b"}".to_vec(), get(21), b"Ns".to_vec()].concat(),
+            [b"(".to_vec(), get(21), b"NGAAAAAAAANd".to_vec()].concat(),
             [b"]".to_vec(), get(2), b"a".to_vec()].concat(),
             [get(0), get(0), b"\x93".to_vec()].concat(),
             [b"(".to_vec(), text("storage"), get(19), get(0), get(0), int(1), b"tQ".to_vec()]

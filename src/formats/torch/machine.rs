@@ -54,7 +54,8 @@ pub(super) struct Setting<'l> {
 /// The message for a dictionary whose keys and values are an odd number of items.
 const ODD: &str = "a key of a dictionary has no value";
 /// The message for a line that should contain a number and does not.
-const NOT_A_NUMBER: &str = "the operand of an instruction is not a number";
+const NOT_A_NUMBER: &str =
+    "the operand of an instruction is not a decimal integer, or has leading zeros";
 /// The message for a key of a dictionary or an item of a set that Python cannot hash, because it is mutable.
 const MUTABLE: &str = "a key of a dictionary or an item of a set is a mutable value";
 
@@ -238,14 +239,15 @@ impl<'p> Machine<'p> {
                 let node = self.empty(value)?;
                 self.push(value(node))
             }
-            Op::Int => match (operand.trim_ascii_end(), decimal(operand)) {
-                (b"00", _) => self.push(Pickled::Bool(false)),
-                (b"01", _) => self.push(Pickled::Bool(true)),
-                (line, None) if !is_long(line) => {
-                    Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER))
-                }
-                _ => self.push(Pickled::Int(now)),
+            Op::Int => match operand {
+                b"00\n" => self.push(Pickled::Bool(false)),
+                b"01\n" => self.push(Pickled::Bool(true)),
+                operand => self.decimal(operand.strip_suffix(b"\n").unwrap_or(operand)),
             },
+            Op::Long => {
+                let line = operand.strip_suffix(b"\n").unwrap_or(operand);
+                self.decimal(line.strip_suffix(b"L").unwrap_or(line))
+            }
             Op::Tuple(count) => {
                 let start = self.from(count.into())?;
                 let node = self.gather(start)?;
@@ -342,8 +344,21 @@ impl<'p> Machine<'p> {
         if !self.pickle.bytes.get(usize_from_u32(self.now)).is_some_and(|op| b"gp".contains(op)) {
             return Ok(unsigned(operand));
         }
-        let index = decimal(operand).and_then(|index| u64::try_from(index).ok());
+        let digits = operand.strip_suffix(b"\n").and_then(decimal);
+        let index = digits.and_then(|digits| digits.value()?.try_into().ok());
         index.ok_or_else(|| self.violation(Rule::TorchPickle, NOT_A_NUMBER))
+    }
+
+    /// Pushes the integer in `line`, which is the operand of the current instruction without the newline and the suffix `L`.
+    fn decimal(&mut self, line: &[u8]) -> Result<(), FormatError> {
+        let Some(digits) = decimal(line) else {
+            return Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER));
+        };
+        if digits.is_too_long() {
+            let sentence = "an integer has more than 4300 decimal digits, which Python does not read by default";
+            return Err(self.violation(Rule::TorchPickle, sentence));
+        }
+        self.push(Pickled::Int(self.now))
     }
 
     /// Pushes `value` on the stack.
@@ -561,11 +576,4 @@ impl<'p> Machine<'p> {
         let (module, name) = (self.pickle.bytes(module), self.pickle.bytes(name));
         self.named(module, name, &texts)
     }
-}
-
-/// Returns whether `line` is a decimal integer of any length, perhaps with a sign `-` and the suffix `L` of Python 2.
-fn is_long(line: &[u8]) -> bool {
-    let digits = line.strip_suffix(b"L").unwrap_or(line);
-    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }

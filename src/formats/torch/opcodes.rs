@@ -27,6 +27,8 @@ pub(super) enum Op {
     String,
     /// Pushes the integer or bool in the operand, which is a line.
     Int,
+    /// Pushes the integer in the operand, which is a line. The integer may end with the `L` of Python 2.
+    Long,
     /// Pops the given number of values and pushes a tuple of them.
     Tuple(u8),
     /// Pops all values above the last mark and pushes a container of them. The function makes a [`Pickled`] from the node of
@@ -142,7 +144,7 @@ const ROWS: [Row; 68] = [
     alone(b'1', "POP_MARK", Fixed(0), Op::Pop(true)),
     alone(b'F', "FLOAT", Lines(1), Op::Scalar(Pickled::Float)),
     beyond(b'I', "INT", Lines(1), Op::Int),
-    beyond(b'L', "LONG", Lines(1), Op::Int),
+    beyond(b'L', "LONG", Lines(1), Op::Long),
     alone(b'S', "STRING", Lines(1), Op::Scalar(Pickled::Bytes)),
     beyond(b'T', "BINSTRING", Counted(4), Op::String),
     with(b'U', "SHORT_BINSTRING", Counted(1), Op::String),

@@ -189,9 +189,9 @@ const END: u32 = u32::MAX;
 
 /// The length in bytes of the longest line that is parsed as a number.
 const LONGEST_NUMBER: usize = 64;
-/// The largest number of decimal digits that are converted to a binary integer, so that the conversion takes little time. Every
-/// `f64` that is an integer has fewer digits.
-const LONGEST_DECIMAL: usize = 320;
+/// The largest number of decimal digits of an integer. Python does not read an integer with more digits by default, because the
+/// time of the conversion is quadratic.
+const LONGEST_DECIMAL: usize = 4300;
 /// The length in bytes of the longest text that is compared with known names.
 pub(super) const LONGEST_NAME: usize = 64;
 /// The largest number of bytes of memory that the arena may take for each byte of the pickle. The names and attributes that
@@ -511,10 +511,11 @@ impl<'p> Pickle<'p> {
     /// Returns the integer at position `at`, or `None` if the integer does not fit into 64 bits.
     pub(super) fn int(&self, at: u32) -> Option<i64> {
         if let Some(line) = self.integer_line(at) {
-            // A longer line has more than 64 bits, or leading zeros, which no program writes. So no more bytes are read.
+            // An integer that begins with a longer line has more than 64 bits, because the machine accepts no leading zeros. So no
+            // more bytes are read.
             let start = line.get(..LONGEST_NUMBER.min(line.len())).unwrap_or_default();
-            let end = start.iter().position(|byte| *byte == b'\n')?;
-            return decimal(start.get(..end)?);
+            let end = start.iter().position(|byte| b"L\n".contains(byte))?;
+            return decimal(start.get(..end)?)?.value();
         }
         let (operand, is_negative) = self.binary_integer(at);
         let mut bytes = if is_negative { [0xff; 8] } else { [0; 8] };
@@ -548,27 +549,23 @@ impl<'p> Pickle<'p> {
         if self.integer_line(at).is_none() {
             let (bytes, is_negative) = self.binary_integer(at);
             self.count_steps(bytes.len());
-            return Ok(LargeInteger::Binary(is_negative, Cow::Borrowed(bytes)));
+            return Ok(LargeInteger { is_negative, bytes: Cow::Borrowed(bytes) });
         }
-        let line = self.bytes(at).trim_ascii_end();
-        let line = line.strip_suffix(b"L").unwrap_or(line);
-        let (digits, is_negative) = match line {
-            [b'-', digits @ ..] => (digits, true),
-            digits => (digits, false),
-        };
-        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
-        let digits = digits.get(zeros..).unwrap_or_default();
-        if digits.len() > LONGEST_DECIMAL {
-            return Ok(LargeInteger::Decimal(is_negative, digits));
-        }
-        LargeInteger::of_decimal(is_negative, digits)
+        let line = self.operand(at).split(|byte| b"L\n".contains(byte)).next();
+        let digits = line.and_then(decimal);
+        let digits =
+            digits.ok_or_else(|| FormatError::internal("an integer of a pickle is invalid"))?;
+        self.count_steps(decimal_work(digits.digits.len()));
+        LargeInteger::of_decimal(digits)
     }
 
-    /// Charges the length in bytes of the integer, text or bytes object at position `at` to the memory of the pickle if this length
-    /// is more than [`LONGEST_NUMBER`], because a pickle can refer to one long value many times, in a few bytes each.
+    /// Charges the work on the integer, text or bytes object at position `at` to the memory of the pickle if its operand is longer
+    /// than [`LONGEST_NUMBER`] bytes, because a pickle can refer to one long value many times, in a few bytes each. The work is the
+    /// length in bytes, and for a line of decimal digits the work of converting it.
     fn charge_long(&mut self, at: u32) -> Result<(), FormatError> {
         match self.operand(at).len() {
             ..=LONGEST_NUMBER => Ok(()),
+            length if self.integer_line(at).is_some() => self.charge(decimal_work(length)),
             length => self.charge(length),
         }
     }
@@ -817,33 +814,43 @@ impl<'p> Pickle<'p> {
 /// The opcode BYTEARRAY8.
 const BYTEARRAY: u8 = 0x96;
 
-/// An integer that does not fit into 64 bits. Two such integers are equal if Python considers them equal, except that a decimal
-/// integer of more than [`LONGEST_DECIMAL`] digits is never equal to a binary one.
+/// An integer that does not fit into 64 bits. Two such integers are equal if Python considers them equal.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LargeInteger<'p> {
-    /// Whether the integer is negative, and its little-endian two's complement without bytes at the end that only repeat the sign.
-    Binary(bool, Cow<'p, [u8]>),
-    /// Whether the integer is negative, and the decimal digits of its absolute value without leading zeros.
-    Decimal(bool, &'p [u8]),
+pub(super) struct LargeInteger<'p> {
+    is_negative: bool,
+    /// The little-endian two's complement without bytes at the end that only repeat the sign.
+    bytes: Cow<'p, [u8]>,
 }
 
 impl LargeInteger<'_> {
-    /// Returns the integer whose absolute value has the decimal digits `digits`.
-    fn of_decimal(is_negative: bool, digits: &[u8]) -> Result<Self, FormatError> {
-        // The absolute value of the integer, in little-endian bytes.
-        let mut bytes: Vec<u8> = Vec::new();
-        bytes.try_reserve(digits.len()).map_err(|_| FormatError::memory())?;
-        for digit in digits {
-            let mut carry = u16::from(digit.saturating_sub(b'0'));
-            for byte in &mut bytes {
-                let sum = u16::from(*byte).saturating_mul(10).saturating_add(carry);
-                [*byte, _] = sum.to_le_bytes();
-                carry = sum >> 8;
+    /// Converts `decimal`, in time proportional to [`decimal_work`].
+    fn of_decimal(decimal: Decimal<'_>) -> Result<Self, FormatError> {
+        let Decimal { is_negative, digits } = decimal;
+        // The absolute value of the integer, in little-endian words.
+        let mut words: Vec<u64> = Vec::new();
+        let count = digits.len().div_ceil(DIGITS);
+        words.try_reserve_exact(count).map_err(|_| FormatError::memory())?;
+        for group in digits.chunks(DIGITS) {
+            // Multiplies the words by the power of ten that makes room for the group, and adds the group.
+            let (mut power, mut carry) = (1_u64, 0_u64);
+            for digit in group {
+                power = power.saturating_mul(10);
+                carry = carry.saturating_mul(10).saturating_add(digit.saturating_sub(b'0').into());
             }
-            if let ([low, _], true) = (carry.to_le_bytes(), carry > 0) {
-                bytes.push(low);
+            for word in &mut words {
+                // The product of two words and the sum with a third one fit into 128 bits.
+                let sum =
+                    u128::from(*word).saturating_mul(power.into()).saturating_add(carry.into());
+                *word = u64::try_from(sum & u128::from(u64::MAX)).unwrap_or_default();
+                carry = u64::try_from(sum >> 64).unwrap_or_default();
+            }
+            if carry > 0 {
+                words.push(carry);
             }
         }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(count.saturating_mul(8)).map_err(|_| FormatError::memory())?;
+        bytes.extend(words.into_iter().flat_map(u64::to_le_bytes));
         Ok(Self::of_magnitude(is_negative, bytes))
     }
 
@@ -868,15 +875,58 @@ impl LargeInteger<'_> {
         while bytes.last() == Some(&sign) {
             bytes.pop();
         }
-        Self::Binary(is_negative, Cow::Owned(bytes))
+        Self { is_negative, bytes: Cow::Owned(bytes) }
     }
 }
 
-/// Parses a line of decimal digits, perhaps with a sign and the suffix `L`. Returns `None` if the line is not a 64-bit integer.
-pub(super) fn decimal(line: &[u8]) -> Option<i64> {
-    let line = line.trim_ascii_end();
-    let digits = line.strip_suffix(b"L").unwrap_or(line);
-    str::from_utf8(digits).ok()?.parse().ok()
+/// A decimal integer of any size.
+#[derive(Clone, Copy)]
+pub(super) struct Decimal<'p> {
+    is_negative: bool,
+    /// The digits of the absolute value. The first digit is 0 only if it is the only one.
+    digits: &'p [u8],
+}
+
+impl Decimal<'_> {
+    /// Returns whether the integer has more than [`LONGEST_DECIMAL`] digits.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.digits.len() > LONGEST_DECIMAL
+    }
+
+    /// Returns the value, or `None` if it does not fit into 64 bits.
+    pub(super) fn value(&self) -> Option<i64> {
+        let mut value = 0_i64;
+        for digit in self.digits {
+            let digit = i64::from(digit.saturating_sub(b'0'));
+            let digit = if self.is_negative { 0_i64.checked_sub(digit)? } else { digit };
+            value = value.checked_mul(10)?.checked_add(digit)?;
+        }
+        Some(value)
+    }
+}
+
+/// Parses `line`, which has no newline, as a decimal integer. Returns `None` unless Python writes the integer so: with leading
+/// zeros, white space, `+` or `_`, readers differ on the value and on whether there is one.
+pub(super) fn decimal(line: &[u8]) -> Option<Decimal<'_>> {
+    let (is_negative, digits) = match line {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let is_written = match digits {
+        [b'0'] => !is_negative,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    is_written.then_some(Decimal { is_negative, digits })
+}
+
+/// The number of decimal digits that always fit into 64 bits.
+const DIGITS: usize = 19;
+
+/// Returns the work of converting `length` decimal digits to binary: reading each, and multiplying each word once for each
+/// [`DIGITS`] digits that follow.
+fn decimal_work(length: usize) -> usize {
+    length.saturating_add(length.saturating_mul(length) / (DIGITS * DIGITS))
 }
 
 /// Returns the number of bytes of the pickle at the start of `bytes`, up to its instruction STOP; `None` if the pickle has

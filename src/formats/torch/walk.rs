@@ -309,6 +309,9 @@ impl<'w, 'p> NameWalk<'w, 'p> {
     }
 }
 
+/// The words in the error for a duplicate key that is an integer of more than 64 bits, in place of the key.
+const LARGE: &str = "of more than 64 bits";
+
 impl Pickle<'_> {
     /// Checks that the keys of the dictionary `node` are unique. Two keys from the same instruction are found by their
     /// positions, without reading them: otherwise a dictionary with many references to one long key would cost quadratic time.
@@ -336,8 +339,13 @@ impl Pickle<'_> {
         for (place, next) in places.iter().zip(places.iter().skip(1).map(Some).chain([None])) {
             let (at, is_text) = *place;
             if next.is_some_and(|next| next.0 == at) {
-                let key = copied(Short(str::from_utf8(self.bytes(at)).unwrap_or("")))?;
-                return Err(twice(at, &key));
+                return Err(if is_text {
+                    twice(at, &copied(Short(str::from_utf8(self.bytes(at)).unwrap_or("")))?)
+                } else if let Some(number) = self.int(at) {
+                    twice(at, &number)
+                } else {
+                    twice(at, &LARGE)
+                });
             }
             if is_text {
                 texts.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -363,7 +371,7 @@ impl Pickle<'_> {
         sort_by(&mut large, Ord::cmp);
         let large = large.iter().zip(large.iter().skip(1)).find(|(one, next)| one.0 == next.0);
         match large {
-            Some((_, (_, at))) => Err(twice(*at, &"of more than 64 bits")),
+            Some((_, (_, at))) => Err(twice(*at, &LARGE)),
             None => Ok(()),
         }
     }

@@ -84,7 +84,9 @@ pub(crate) fn with_texts<'t>(
     old: &Attributes<'_>,
     texts: impl Iterator<Item = (&'t str, &'t str)> + Clone,
 ) -> Result<Encoded, String> {
-    let keys: HashSet<&str> = old.clone().map(|(key, _)| key).collect();
+    let mut keys = HashSet::new();
+    keys.try_reserve(old.clone().count()).map_err(|_| "out of memory".to_owned())?;
+    keys.extend(old.clone().map(|(key, _)| key));
     if let Some((twice, _)) = texts.clone().find(|(key, _)| keys.contains(key)) {
         let key = escape::quoted(twice);
         return Err(format!(
