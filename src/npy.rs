@@ -1,4 +1,4 @@
-//! Headers of NumPy files: version 1.0, or 3.0 for a dtype that is not ASCII.
+//! Writing the headers of NumPy files: of version 1.0, or of version 3.0 for a dtype that is not ASCII.
 
 use core::iter;
 use std::borrow::ToOwned as _;

@@ -262,7 +262,7 @@ fn writers_of(row: &Row, examples: &Examples) -> String {
     }
     if text.is_empty() {
         text.push_str(match (group(row), row.class()) {
-            _ if is_of_caller(row) => "Any program: the caller decides what is asked of a file.\n",
+            _ if is_of_caller(row) => "Any program may write such a file: the caller decides what a file must meet, with a policy or a list of digests.\n",
             ("canonical", _) => "Any program: a valid file need not be in canonical form.\n",
             ("not-read", _) => "The programs of that format.\n",
             (_, Class::Limit) => "Any program: a file beyond a limit may be valid.\n",

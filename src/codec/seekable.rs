@@ -201,7 +201,8 @@ impl Seekable {
         Ok(filled)
     }
 
-    /// Decodes a part of the current frame, and returns the number of bytes: 0 at the end of the frame.
+    /// Decodes a part of the current frame into `room`, and returns the number of decoded bytes, which is 0 at the end of the
+    /// frame.
     fn read_frame<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let Some(frame) = &mut self.frame else { return Ok(0) };
         let read = frame.read(source, room, |_| ())?;

@@ -339,7 +339,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Fills `values` with the numbers of the codes of the next `count` rows.
+    /// Fills `values` with the numbers that the codes of the next `count` rows stand for, before scales and zero points are
+    /// applied.
     fn numbers(&mut self, count: u64) -> Result<(), Error> {
         let (columns, values) = (self.plan.columns, &mut self.values);
         match &self.plan.codes {

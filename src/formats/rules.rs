@@ -391,7 +391,7 @@ catalog! {
     TorchPersistentId "torch-persistent-id", Invalid, Spec("torch.save: storages"), TORCH,
         "A persistent id describes a storage: its class, its key, its device, which is not `meta`, and its number of elements.",
         "a persistent id does not describe a storage", CHECKPOINT;
-    TorchMemo "torch-memo", Invalid, Policy("no writer keeps two values under one number"), TORCH,
+    TorchMemo "torch-memo", Invalid, Policy("no program stores two values in the memo under the same number"), TORCH,
         "The memo numbers values in ascending order, and holds each value before an instruction refers to it.",
         "a value is put into the memo out of order, or is not in the memo", CHECKPOINT;
     TorchTrailing "torch-trailing", Invalid, Policy("readers ignore bytes after STOP"), TORCH,

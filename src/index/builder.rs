@@ -408,9 +408,10 @@ struct Overlap {
     found: u64,
 }
 
-/// The components of one file: the number of entries, and a function from the index of an entry to the ordinal of its
-/// component. The function returns `None` for an entry that is not in the file. The function is a `dyn Fn`, so that the
-/// checks are compiled once.
+/// The components of one file whose blobs are checked against each other: the length of a list, and a function from the index of an
+/// entry to the ordinal of its component. The function returns `None` for a component that is not checked: it is in another file, or
+/// it is a field of records, which shares the blob of another component. The function is a `dyn Fn`, so that the compiler generates
+/// the checks once and not for each list.
 #[derive(Clone, Copy)]
 struct OfFile<'f>(usize, &'f dyn Fn(usize) -> Option<u32>);
 

@@ -120,8 +120,8 @@ impl<'a> ManifestRef<'a> {
     where
         'a: 's,
     {
-        // Content must not be borrowed from the held bytes any more. They are cut after the texts, before the footer,
-        // so that they are not taken for the whole file.
+        // Content must be read from the new source and not borrowed from the held bytes. If these are the whole file, they are cut
+        // after the texts, before the footer, so that they are not taken for the whole file.
         let held = match &self.validated.text {
             TextIn::File(section) => self.held.get(..section.end).unwrap_or_default(),
             TextIn::Own(_) => &[],

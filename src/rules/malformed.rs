@@ -314,7 +314,7 @@ catalog! {
     QuantGroupSize "quant-group-size", Spec("v2 §5.2"), V2,
         "`group_size` divides the dimension of the axis, or is 0.", "`group_size` is {}, which does not divide the dimension of the axis", WRITER;
     QuantZeroPoint "quant-zero-point", Spec("v2 §5.2"), V2,
-        "`zero_point` has the form `none`, `implied` or `tensor`, and the form `tensor` has the packing `plain` or `same_as_data`.", "`zero_point` has an unknown form or packing", WRITER;
+        "`zero_point` has the form `none`, `implied` or `tensor`, and the form `tensor` has the packing `plain` or `same_as_data`.", "the form of the attribute `zero_point` is not `none`, `implied` or `tensor`, or its packing is not `plain` or `same_as_data`", WRITER;
     GgufBlock "gguf-block", Spec("v2 §5.2"), V2,
         "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "a block of size {} is empty, or does not divide the number of elements", WRITER;
     ProfileRoles "profile-roles", Spec("v2 §5.2"), V2,

@@ -120,8 +120,9 @@ pub fn check_on<'a>(
 
 /// Checks a whole file as [`check`] does, but reads the objects in the order in which the file stores them, so that a source can
 /// hash the file as it is read from its start to its end. A checkpoint of PyTorch, for example, sorts the numbers of its tensors as
-/// text, so 10 comes before 2. If an observer [lists all](Observer::lists_all) errors, its report is that of [`check`]. For any
-/// other observer, the two functions may report different errors of the same rank.
+/// text, so 10 comes before 2. If an observer [lists all](Observer::lists_all) errors and no error ends the check early, the report has
+/// the same errors as that of [`check`]. Otherwise, the two functions may report different errors of the same rank. Of several notes
+/// by the same rule, each function keeps the note that it finds first.
 #[cfg(feature = "std")]
 pub fn check_in_order<'a>(
     subject: impl Into<Subject<'a>>,
@@ -271,7 +272,8 @@ impl<'a> Check<'a> {
         self.finish(observer)
     }
 
-    /// Adds the `result` of `object` to the report. Returns `Break` if the check has ended.
+    /// Tells `observer` the `result` of checking `object`, and adds the result to the report: `Ok(Some(_))` is a note on the
+    /// object, and `Err` is an error. Returns `Break` if the check has ended.
     fn note(
         &mut self,
         object: &Tensor<'_>,

@@ -239,7 +239,7 @@ impl Decoder {
             [planes] => Err(broken(
                 &PATCH_FRAME,
                 format!(
-                    "a frame has the form {planes}, which elements of {} bytes cannot have",
+                    "a frame of elements of {0} bytes has the form byte {planes}, expected 0 to {0}, or 255",
                     elements.width
                 ),
             )),

@@ -20,7 +20,7 @@ pub struct Sum {
     pub sha256: Option<[u8; 32]>,
 }
 
-/// Which form of a component's bytes is hashed.
+/// The form in which a component's bytes are hashed: decoded, or decoded and then normalized.
 #[derive(Clone, Copy, Debug)]
 pub enum Of {
     /// The decoded bytes, in which elements are little-endian.

@@ -20,7 +20,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Rejected(error) => error.fmt(f),
             Self::Unverified => f.write_str("a component has no digest that can be verified"),
-            Self::NotThatNetwork => f.write_str("the file holds another network"),
+            Self::NotThatNetwork => {
+                f.write_str("the file holds the weights of another neural network")
+            }
             Self::Silent => f.write_str("nothing can be printed"),
         }
     }

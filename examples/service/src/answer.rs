@@ -151,7 +151,7 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
     if notes.iter().all(Found::is_note) {
         Ok(())
     } else {
-        Err("the rule of a note is missing, or does not make notes".to_owned())
+        Err("a note names no rule, or a rule that makes no notes".to_owned())
     }
 }
 

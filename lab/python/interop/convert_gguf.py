@@ -109,8 +109,8 @@ def main(folder, zten, count, seed):
         tensors = {f"blk.{n}.weight": (type, *tensor(rng, type)) for n, type in enumerate(types)}
         try:
             attributes = write(rng, path, tensors)
-            # The expected content is what the package itself reads. The reader is not kept, because
-            # it closes the file only when it is dropped.
+            # The expected content is what the package itself reads. The tensors in `read` keep the file
+            # mapped until `read` is assigned again.
             read = {found.name: found for found in gguf.GGUFReader(path).tensors}
             objects = []
             for name, (type, shape, data) in tensors.items():

@@ -298,7 +298,8 @@ def clip_model(rng, writer, sizes):
 
 
 def others(rng, writer, names, blocks):
-    """Calls some of the methods that have not been called and accept any number."""
+    """Calls some of the methods ``names`` of ``writer`` that no other function of this script calls, with random values of the
+    types of their parameters."""
     for name in sorted(set(names) - SAID):
         if rng.integers(8) == 0:
             add(rng, writer, name, blocks)

@@ -55,7 +55,7 @@ pub(crate) trait Input {
 /// An input that reads a range of a source.
 pub(crate) struct Stored<'s> {
     source: &'s dyn ReadAt,
-    /// The offset of the first byte that has not been read into the buffer.
+    /// The offset in the source at which the next read into the buffer begins.
     next: u64,
     /// The offset in the source at which the input ends.
     end: u64,

@@ -66,7 +66,7 @@ fn sentence(error: &Error) -> String {
     super::brief(error)
 }
 
-/// Pickles that call or import something, written by `pickle.dumps` or by hand, and some that Python rejects before they do.
+/// Pickles that call or import something, written by `pickle.dumps` or by hand.
 const PICKLES: &[&[u8]] = &[
     b"cposix\nsystem\n(S'true'\ntR.",
     b"S'hello'\n0cposix\nsystem\n(S'true'\ntR.",
@@ -76,14 +76,14 @@ const PICKLES: &[&[u8]] = &[
     b"I1\n0L5L\n0F1e3\n0V text, and more \n0cposix\nsystem\n(S\"a'b\"\ntR.",
     // Windows line breaks, and unusual numbers that Python accepts.
     b"cposix\r\nsystem\r\n(S'true'\ntR.",
-    b"I 0x1F \r\n0L-12_3L\n0Iunused\0\n",
+    b"I 0x1F \r\n0L-12_3L\n0I7\0unused\n0cposix\nsystem\n(S'true'\ntR.",
     // A module in a file that comes with the model, whose name is no identifier.
     b"cmy-module\nrun\n)R.",
     b"c3d\nrun\n)R.",
     b"\x80\x02cposix\nsystem\nX\x04\0\0\0trueq\0\x85q\x01Rq\x02.",
     b"\x80\x04\x95\xff\0\0\0\0\0\0\0\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x04true\x94\x85\x94R\x94.",
     // The opcode PROTO may be at any position, as may instructions without an effect.
-    b"N0\x80\x05N0(1(0N2\x300\x30cposix\nsystem\n(S'true'\ntR.",
+    b"N0\x80\x05N0(1(0N2\x30\x30cposix\nsystem\n(S'true'\ntR.",
     b"\x80\x03]q\0(K\x01M\x02\x03J\x04\x05\x06\x07e0cposix\nsystem\n)\x81.",
     b"\x80\x04N0\x8f(K\x01\x900}(K\x01Nu0\x96\x01\0\0\0\0\0\0\0aK\x05a0cos\nsystem\n)}\x92.",
     b"\x80\x02cos\nenviron\nU\x01aU\x01bs.",
@@ -107,7 +107,10 @@ fn every_pickle_is_found_with_any_tail() {
     assert!(corpus.len() > 20);
     let mut called = 0;
     for pickle in PICKLES.iter().map(|pickle| pickle.to_vec()).chain(corpus) {
-        let Some((end, _)) = first_call(&pickle) else { continue };
+        let Some((end, _)) = first_call(&pickle) else {
+            assert!(!PICKLES.contains(&&*pickle), "{}", pickle.escape_ascii());
+            continue;
+        };
         // A pickle of ASCII characters could be a text, in which an import is no evidence of a pickle. Only a call is.
         let end = if pickle.is_ascii() { call_in_text(&pickle) } else { end };
         called += 1;
@@ -124,7 +127,8 @@ fn every_pickle_is_found_with_any_tail() {
             }
         }
     }
-    assert!(called > 20, "{called}");
+    // Most pickles of the corpus break a rule before they call anything.
+    assert!(called > PICKLES.len() + 5, "{called}");
 }
 
 /// Checks that a name of a function is read up to the end of the file if it has no newline: the unpickler that is written in
@@ -443,6 +447,7 @@ fn a_safetensors_file_that_is_also_a_pickle_is_rejected() {
 #[test]
 fn bytes_after_the_first_call_do_not_change_the_evidence() {
     let mut random = fastrand::Rng::with_seed(54);
+    let mut found = 0;
     for _ in 0..2_000 {
         let mut bytes = PICKLES[random.usize(..PICKLES.len())].to_vec();
         for _ in 0..random.usize(1..4) {
@@ -454,10 +459,12 @@ fn bytes_after_the_first_call_do_not_change_the_evidence() {
             }
         }
         let Some((end, evidence)) = first_call(&bytes) else { continue };
+        found += 1;
         let tail: Vec<u8> = (0..random.usize(..8)).map(|_| random.u8(..)).collect();
         let cut = [&bytes[..end], &tail].concat();
         assert_eq!(first_call(&cut), Some((end, evidence)), "{}", cut.escape_ascii());
     }
+    assert!(found > 400, "{found}");
 }
 
 /// Checks that a persistent id ends a pickle in a file that begins as an archive or a safetensors file: programs that

@@ -634,7 +634,7 @@ fn sentences_state_the_cause() {
         ("torch-tensor--offset", "do not lie within its storage"),
         ("torch-tensor--product", "more than 63 bits can count"),
         ("torch-tensor--rank", "does not have one stride for each dimension"),
-        ("torch-version--11", "\"version\" is \"11"),
+        ("torch-version--11", "\", expected a number from 1 to 10"),
         ("torch-version--byteorder", "\"byteorder\" is \"middle\", expected little or big"),
         ("torch-version--id", "\".data/serialization_id\" is not UTF-8, expected text"),
         ("torch-version--pickle", "\"version\" is "),

@@ -427,7 +427,7 @@ impl Machine<'_> {
         }
         // PyTorch changes a tensor that it rebuilds with a dtype in place, which fails if the tensor requires gradients.
         if dtype_at.is_some() && grad == Pickled::Bool(true) {
-            let sentence = "a tensor that is rebuilt with a dtype cannot require gradients";
+            let sentence = "a tensor that is rebuilt with a dtype requires gradients, so PyTorch cannot load it";
             return Err(self.violation(Rule::TorchTensor, sentence));
         }
         if least >= 6 {

@@ -37,7 +37,7 @@ pub(super) struct LeftOut {
 struct LeftOutKind {
     /// The kind, such as the name of a class.
     what: String,
-    /// The number of values of this kind.
+    /// The number of values of this kind that are left out of the archive.
     count: u64,
     /// The name of the first value.
     first: String,

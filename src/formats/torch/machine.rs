@@ -25,7 +25,8 @@ pub(super) enum Context {
     Script,
     /// The pickle of the value in the stream that PyTorch wrote before 1.6.
     Stream,
-    /// One of the four other pickles of a stream, which refer to no storages.
+    /// Any of the four other pickles of such a stream: the magic number, the version, the facts about the machine, and the list of
+    /// the keys of storages. None of them refers to a storage.
     StreamHeader,
     /// A file that is only a pickle, without storages.
     Alone,

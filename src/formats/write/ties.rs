@@ -49,8 +49,8 @@ pub fn has_ties<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Result<bool, OutOfMem
         let extent = data.extent();
         all.push((data.shard(), extent.offset(), extent.end(), tensor));
     }
-    // Only neighbors are compared, as `zten convert` does, so that both write the same file. A tie is missed if another view of the
-    // same bytes lies between its tensors: the tensors are then written twice.
+    // Only neighbors are compared, as `zten convert` does. A tie is missed if another view of the same bytes lies between its
+    // tensors: the tensors are then written twice.
     all.sort_unstable_by_key(|(shard, start, end, tensor)| {
         (*shard, *start, *end, tensor.ordinal())
     });

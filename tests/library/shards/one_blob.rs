@@ -75,7 +75,7 @@ fn read_all(archive: &Archive<Identified>) -> Vec<Result<Vec<u8>, Error>> {
     archive.tensors().map(|tensor| tensor.to_vec::<u8>()).collect()
 }
 
-/// Returns the expected bytes of each tensor in `blob`.
+/// Returns the bytes of `blob` in the range of each of [`TENSORS`], as [`read_all`] returns them if no tensor fails.
 fn elements(blob: &[u8]) -> Vec<Result<Vec<u8>, Error>> {
     let range = |(offset, length)| &blob[offset..][..length];
     TENSORS.iter().map(|tensor| Ok(range(*tensor).to_vec())).collect()

@@ -227,7 +227,8 @@ fn attributes_of_generation_2_agree_with_the_type() {
     }
 }
 
-/// Checks that weights of any format appear to candle as a GGUF file with the same tensors and attributes.
+/// Checks that candle reads the same tensors and attributes from a GGUF file as from the zTensor files (1.2 and 2) that were
+/// converted from it.
 #[test]
 fn blocks_of_ztensor_equal_a_gguf_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -22,7 +22,7 @@ Exit status:
   2  wrong usage, a pattern that matches nothing, or a file could not be read
   3  no file is invalid, and one needs what is not supported";
 
-/// The patterns that select tensors.
+/// The arguments of `ls`, `stat` and `diff` that select tensors by patterns of their names.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Patterns {
     /// Select the tensors whose names match: * matches any characters, ? one character, [a-z] one of a set, {a,b} one of

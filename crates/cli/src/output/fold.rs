@@ -48,7 +48,8 @@ impl<'a, T: Fold> Leaf<'a, T> {
         [part(0..range.start), part(range.end..self.name.len())]
     }
 
-    /// Compares the names and the data of two leaves, without the numbers that are folded next.
+    /// Compares two lines of the listing by their names, without the number in the name that is folded next, and then by their
+    /// data. Equal lines are folded into one, such as `layers.{0..31}.weight`.
     fn compare(&self, other: &Self) -> Ordering {
         self.number
             .is_some()

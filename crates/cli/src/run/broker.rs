@@ -472,7 +472,7 @@ impl<'a> Broker<'a> {
             }
             Greeting::NotConfined(_) => {
                 return Err(invalid(
-                    "the worker reports that it is not confined, which was not required",
+                    "the worker reports that it cannot be confined as required, but the command did not require this",
                 ));
             }
         }

@@ -63,7 +63,7 @@ fn completions_name_every_command() {
             assert!(script.contains(option), "{shell}: {option}");
         }
         // These arguments are only used between processes of the command, so the help does not list them.
-        for hidden in ["worker", "longest", "trial"] {
+        for hidden in ["worker", "fetch", "trial"] {
             assert!(!script.contains(hidden), "{shell}: {hidden}");
         }
     }
@@ -90,7 +90,7 @@ fn manual_pages() {
     wanted.sort();
     assert_eq!(names, wanted);
     let check = fs::read_to_string(folder.path().join("zten-check.1")).unwrap();
-    assert!(check.contains("manifest\\-only") && !check.contains("longest"), "{check}");
+    assert!(check.contains("manifest\\-only") && !check.contains("trial"), "{check}");
     let missing = folder.path().join("missing");
     let errors = failed(zten(["man".as_ref(), missing.as_os_str()]), 2);
     assert!(errors.contains("missing: "), "{errors}");

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-/// A Rust type of elements that can be converted to and from little-endian bytes.
+/// A Rust type of elements whose values can be written as little-endian bytes.
 pub(crate) trait Le: Copy {
     fn add_to(self, bytes: &mut Vec<u8>);
 }

@@ -272,6 +272,8 @@ fn instructions() -> Broken {
         ("torch-pickle", "key-alone", value(b"}(K\x01u")),
         ("torch-pickle", "append-to-tuple", value(b")K\x01a")),
         ("torch-pickle", "utf8", value(b"}X\x01\0\0\0\xffNs")),
+        ("torch-pickle", "leading-zero", value(b"}X\x01\0\0\0aI0500\ns")),
+        ("torch-pickle", "long-suffix", value(b"}X\x01\0\0\0aI500L\ns")),
         ("torch-pickle", "utf8-unused", value(b"}}X\x01\0\0\0\xffNsb")),
         (
             "torch-pickle",

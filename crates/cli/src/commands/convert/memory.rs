@@ -18,7 +18,7 @@ use crate::input::file::Opened;
 /// Bytes of memory for each byte of a header, at most: `docs/limits.md`.
 const EACH: u64 = 9;
 
-/// Bytes of memory for each byte of the manifest that is written, at most.
+/// The largest number of bytes of memory that a conversion takes for each byte of the manifest that it writes.
 const WRITTEN: u64 = 4;
 
 /// Bytes of memory that the sandbox allows for each byte of a header of the largest size: `PER_MANIFEST` of `budget.rs`,

@@ -85,7 +85,9 @@ fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<
     io::Read::read_to_string(&mut io::Read::take(&mut kept, 4), &mut text)?;
     kept.write_all(&vec![b'.'; 1 << 19])?;
     if text != "kept" {
-        return app.usage("the open file does not hold the expected bytes");
+        return app.usage(
+            "the file that was opened before the process was confined does not begin with \"kept\"",
+        );
     }
     let layers =
         report.map(Report::layers).map(|layers| layers.map(|(_, layer)| layer_status(layer)));

@@ -43,7 +43,7 @@ fn a_worker_that_is_lost_is_lost_alone() {
         ("unknown rule", "unknown rule"),
         ("unknown format", "unknown format"),
         ("unknown format of a rejection", "unknown format"),
-        ("a false note", "the rule of a note is missing, or does not make notes"),
+        ("a false note", "a note names no rule, or a rule that makes no notes"),
         ("a note as the reason", "the rule of a rejection makes only notes"),
         ("an error", "out of \\u{1b}[2Jideas"),
     ] {
