@@ -46,7 +46,7 @@ enum Reply<'a> {
 /// `files`. The descriptors of the files go with the last packet.
 ///
 /// # Errors
-/// [`JobError::TooLong`] if the call, with the argument and the names, is longer than [`CALL`];
+/// [`JobError::TooLong`] if the call, with the argument and the names, is longer than 64 MiB;
 /// [`JobError::NotStarted`] if there are more than 32 files, or the call cannot be encoded.
 pub fn call(
     number: u64,
