@@ -148,8 +148,8 @@ pub(crate) fn text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     read_text::<false>(wrong, at)
 }
 
-/// Reads a text of definite length, without checking that it is UTF-8. With `SHORTEST`, its head must be the shortest. An
-/// item of another type breaks the rule `wrong`.
+/// Reads a CBOR text of definite length, without checking that it is UTF-8. With `SHORTEST`, the encoding of its length must be the
+/// shortest. An item of another type breaks the rule `wrong`.
 #[inline(always)]
 pub(crate) fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     let (rest, head) = head_of::<SHORTEST>(major::TEXT, wrong, at)?;

@@ -91,7 +91,8 @@ pub(crate) struct Pages {
     pub files: Vec<String>,
 }
 
-/// Makes all pages. `examples` runs the command, and `mentions` knows the other pages that name a rule.
+/// Makes the pages about the rules. `examples` runs `zten` on files of the corpus, and `mentions` knows the other pages that
+/// name a rule.
 ///
 /// # Errors
 /// Fails if the command cannot be run, or does not print what the corpus says, or if no file of the corpus is about a rule that

@@ -154,8 +154,8 @@ pub(crate) fn archive<'s>(
     Ok((Archive::from_parsed(source, finish(builder)?), metadata))
 }
 
-/// Parses `header`, the header of a file of `length` bytes. Returns a builder with all tensors in the order of the header, and
-/// the metadata, whose keys are unique.
+/// Parses `header`, the header of a safetensors file of `length` bytes. Returns a builder with all tensors in the order of the
+/// header, and the metadata, whose keys are unique.
 fn parse<'o>(
     header: &[u8],
     length: u64,

@@ -130,8 +130,8 @@ fn map<S: Serializer>(map: &CborMap<'_>, serializer: S) -> Result<S::Ok, S::Erro
     }
 }
 
-/// Returns whether a map can be written as an object: all keys are unique texts that do not begin with `$`, and there are at
-/// most [`ENTRIES`] of them.
+/// Returns whether a CBOR map can be written as a JSON object: all keys are unique texts that do not begin with `$`, and there
+/// are at most [`ENTRIES`] of them.
 fn is_object(map: &CborMap<'_>) -> bool {
     let mut keys = Vec::new();
     for (key, _) in map.clone() {

@@ -6,7 +6,7 @@ use crate::error::{BareError, ErrorKind};
 use crate::manifest::Component;
 use crate::rules::Rule;
 
-/// A rejected index, with its position in its component.
+/// An index that was rejected: the error, the position of the index in its component, in elements from 0, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadIndex {
     pub(crate) kind: ErrorKind,

@@ -7,7 +7,7 @@ use crate::error::ErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum State {
-    /// The elements can be read.
+    /// The elements can be read, and zten interprets them.
     Readable,
     /// The bytes can be read, but zten does not interpret them: text, records, dates, or an unknown logical type or layout.
     Opaque,

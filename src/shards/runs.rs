@@ -10,7 +10,7 @@ use crate::manifest::Component;
 pub type Runs = Vec<Vec<Range<u64>>>;
 
 /// Returns the ranges of each file that are read if `components` are read in order. The key is the name of a shard, or `None`
-/// for the file itself. Ranges are left out if memory is out, since the result only predicts reads.
+/// for the file itself. Ranges are left out if memory is out, since the result only tells a source which bytes to fetch ahead.
 pub fn runs<'a>(
     components: impl IntoIterator<Item = Component<'a>>,
 ) -> HashMap<Option<&'a str>, Runs> {

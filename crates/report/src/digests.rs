@@ -258,7 +258,8 @@ impl Difference {
     }
 }
 
-/// The error that a component of a file differs from the list of digests that the caller requires the file to match.
+/// The error that a component differs from the list of digests that the caller requires the file to match, or is only in the list
+/// or only in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// How the component differs from the list.

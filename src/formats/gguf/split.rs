@@ -44,7 +44,8 @@ pub(crate) struct FirstName<'n> {
 }
 
 impl<'n> FirstName<'n> {
-    /// Parses the name of the first file of a split model. Returns `None` if `name` has another form.
+    /// Parses `name` as that of the first file of a split GGUF model, such as `x-00001-of-00005.gguf`. Returns `None` for any other
+    /// name.
     pub(crate) fn parse(name: &'n str) -> Option<Self> {
         let (stem, number, count) = parse(name)?;
         (number == 1 && count > 1).then_some(Self { stem, count })

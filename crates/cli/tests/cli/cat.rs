@@ -169,7 +169,8 @@ fn slices_of_blocks() {
     assert!(ended(&sparse).2.contains("--slice is for dense tensors and quantized blocks"));
 }
 
-/// Checks that each type has its own shortest digits: 0.1 as `f16` is not 0.1 as `f32`.
+/// Checks that an element is printed with the fewest digits that identify it in its own type: the numbers of `f16`, `bf16` and
+/// `f8_e4m3fn` that are closest to 0.1 are all printed as 0.1.
 #[test]
 fn digits_of_narrow_floats() {
     let e4m3 = raw("u8", 192, 1, &[("type", text("f8_e4m3fn"))]);

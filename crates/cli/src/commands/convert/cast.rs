@@ -47,8 +47,9 @@ impl Float {
         }
     }
 
-    /// Returns the bits of the number of this type that is nearest to `value`; infinity if `value` rounds beyond the largest
-    /// number. A NaN keeps its sign and the high bits of its payload, and becomes quiet.
+    /// Returns the bits of the number of this type that is nearest to `value`, and of two nearest numbers the even one;
+    /// infinity if `value` rounds beyond the largest number. A NaN keeps its sign and the high bits of its payload, and becomes
+    /// quiet.
     ///
     /// The conversions of `half` are not used: some look only at the high 32 bits of a double, and round a number just beside
     /// a tie as if it were a tie.

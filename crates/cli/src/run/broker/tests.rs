@@ -168,7 +168,7 @@ fn workers_that_were_taken_over_gain_nothing() {
 /// A worker that does some jobs, leaves the verdict out of others, and ends or sends anything at random.
 struct Player {
     random: Random,
-    /// The number of input files of a job.
+    /// The number of files that the broker sends for one job.
     files: usize,
     checks: bool,
     /// True if the worker receives packets and answers none.

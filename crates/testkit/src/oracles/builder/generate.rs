@@ -86,8 +86,8 @@ fn map(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     if u.ratio(1, 16)? { raw_attributes(u) } else { attributes(u) }
 }
 
-/// Generates an object, which is valid, except that its name or its blobs may be those of another object, and that its attributes
-/// or its bools may be invalid.
+/// Generates a valid object to add to `calls`, with these exceptions: its name or its blobs may be those of an object in `calls`,
+/// and its attributes or its bools may be invalid.
 fn object(u: &mut Unstructured<'_>, calls: &mut Calls) -> Result<BuiltObject> {
     let mut name = (*u.choose(&NAMES)?).to_owned();
     if u.ratio(7, 8)? {

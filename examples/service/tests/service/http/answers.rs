@@ -10,7 +10,8 @@ use super::client::{
 };
 use super::served::{Served, plenty, valid};
 
-/// Checks that the answer is JSON with exactly the keys that the schema of the command's output requires.
+/// Checks that the body of `answer` is JSON with exactly the keys that `docs/json.schema.json` requires in the output of
+/// `zten check`.
 fn is_record(answer: &Answer) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

@@ -75,7 +75,7 @@ fn dense(rng: &mut Rng, taste: Taste, many: bool) -> Made {
     ("dense", shape, parts)
 }
 
-/// Returns the size of a dimension that has indices.
+/// Returns a random size for a dimension of a sparse tensor: usually small, and sometimes 2^40 or 2^64 − 1.
 fn side(rng: &mut Rng, taste: Taste) -> u64 {
     match rng.u8(..8) {
         0 => 1 << 40,

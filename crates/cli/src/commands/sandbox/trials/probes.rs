@@ -22,7 +22,7 @@ pub(super) const FILE: &str = "file";
 pub(super) const KEPT: &str = "kept";
 /// The name of a file or folder that trials try to create in the trial's folder.
 const NEW: &str = "new";
-/// The name of a trial that accesses nothing and prints nothing.
+/// The name of a trial that accesses nothing and prints nothing. The trial that starts a process runs this trial in it.
 pub(super) const NOTHING: &str = "nothing";
 /// The name of a trial that accesses nothing and prints that the access was allowed.
 pub(super) const SOMETHING: &str = "something";
