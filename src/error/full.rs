@@ -1,4 +1,5 @@
-//! The public error type with `std`: [`Error`] holds names, a sentence and advice in addition to a [`BareError`].
+//! The public error type [`Error`]: a [`BareError`] and, with `std`, names, a sentence, advice and the error of the system. Without
+//! `std`, `nameless.rs` has the methods that need these.
 
 use core::fmt;
 

@@ -48,7 +48,8 @@ impl Decoded {
         View::new(self, self.kind, Some(self.verified))
     }
 
-    /// Returns whether the digest of the component was verified.
+    /// Returns the outcome of verifying the digest of the component: it is right, the file gives none, or zten cannot verify it. A
+    /// digest that differs is an error of reading the component.
     pub fn verified(&self) -> Verified {
         self.verified
     }

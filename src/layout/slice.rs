@@ -341,8 +341,7 @@ impl<'a> Slice<'a> {
         self.byte_parts(usize_from_u32(self.component.limits().chunk()), take)
     }
 
-    /// Calls `take` with the bytes of the slice as [`parts`](Self::parts) does, also if two elements share a byte. At most `most`
-    /// bytes are read at once.
+    /// Calls `take` with the bytes of the slice as [`parts`](Self::parts) does. At most `most` bytes are read at once.
     fn byte_parts<E: From<Error>>(
         &self,
         most: usize,

@@ -136,7 +136,8 @@ impl<S: Sink> ShardWriter<S> {
 /// ```
 impl<S: Sink> Writer<S> {
     /// Lists a shard called `name`, in which components are: a data shard, or any other file of 2. The shard is not
-    /// read. It may be listed before or after its components.
+    /// read. It may be listed before or after its components. A name that is listed twice, and a component whose shard is not
+    /// listed, are errors of [`finish`](Self::finish).
     ///
     /// # Errors
     /// `shard-name`, `shard-size`, `digest-form`; [`Misuse::NoShards`]; [`OutOfMemory`](crate::error::OutOfMemory).

@@ -34,7 +34,8 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     /// Appends the frame that changes the elements with the bytes `old` into those with the bytes `new` to the streams `out`. `old`
-    /// and `new` differ and have the same length. Returns the number of changed elements, or 0 if the frame is stored whole.
+    /// and `new` differ and have the same length, at most [`FRAME`] elements. Returns the number of changed elements, or 0 if the
+    /// frame is stored whole.
     pub(crate) fn frame(
         &mut self,
         elements: Elements,

@@ -72,7 +72,8 @@ pub fn state(object: &Tensor<'_>) -> State {
     }
 }
 
-/// Returns whether the layout of `object`, which is not one of zTensor, is known to [`Tensor::dequantizer`].
+/// Returns whether the layout of `object`, which is not one of zTensor, is known to [`Tensor::dequantizer`]: for example, GGUF
+/// blocks in a file of 1.2. This crate does not call the dequantizer, because it may be built without the feature `dequantize`.
 fn is_dequantized(object: &Tensor<'_>) -> bool {
     Block::of_layout(object).is_some() || Convention::of(object).is_some()
 }

@@ -259,7 +259,7 @@ impl Difference {
 }
 
 /// The error that a component differs from the list of digests that the caller requires the file to match, or is only in the list
-/// or only in the file.
+/// or only in the file. The Python package raises it for a file that was opened with `digests=`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// How the component differs from the list.

@@ -171,6 +171,7 @@ impl<'a> Scanner<'a> {
         self.number()?.parse().ok()
     }
 
+    /// Reads a finite number. Also returns `None` for a number that JSON allows and `f64` cannot hold, such as `1e999`.
     fn float(&mut self) -> Option<f64> {
         self.number()?.parse().ok().filter(|number: &f64| number.is_finite())
     }

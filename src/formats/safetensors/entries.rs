@@ -74,7 +74,8 @@ struct Fields {
 }
 
 impl<'h> Entries<'h> {
-    /// Creates a parser of `header`, which follows `before` bytes of its file.
+    /// Creates a parser of `header`, which follows `before` bytes of its file. `header` has at most 100,000,000 bytes, as
+    /// `header_end` has checked, so positions in it fit into 32 bits.
     pub(crate) fn new(
         header: &'h [u8],
         before: u64,

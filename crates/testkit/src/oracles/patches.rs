@@ -175,7 +175,7 @@ impl HandPatch {
     /// Returns the bytes of the patch file.
     ///
     /// # Panics
-    /// Panics if the writer does not accept a tensor, such as one whose name another tensor has.
+    /// Panics if the writer does not accept a tensor or the attributes, such as a name or a key that occurs twice.
     pub fn file(&self) -> Vec<u8> {
         let options = WriteOptions::default().generation(self.generation);
         let mut writer = Writer::new(Vec::new(), &options).expect("memory");
@@ -197,7 +197,7 @@ impl HandPatch {
         let keys: Vec<_> = keys.into_iter().filter(is_there).chain(self.with).collect();
         let mut out = Encoder::default();
         out.map(1 + u64::from(self.attribute.is_some()))?;
-        // Keys of canonical CBOR are sorted by length first, and the added key is shorter than `zten.patch`.
+        // In files of 1.2 the keys stay in this order; in generation 2 the writer sorts them.
         if let Some(key) = self.attribute {
             out.text(key)?;
             out.uint(1)?;
