@@ -254,7 +254,7 @@ pub fn path(path: &Path) -> String {
     text
 }
 
-/// Returns `text`, the output of another program, with hidden characters escaped except line feeds.
+/// Returns `text`, a message of several lines that may repeat arguments, with hidden characters escaped except line feeds.
 pub fn lines(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(printable).collect();
     lines.join("\n")

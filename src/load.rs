@@ -289,8 +289,8 @@ struct Progress<I, O> {
 }
 
 impl<I, O> Progress<I, O> {
-    /// Stores the outcome of the item at position `at`. Of several errors, one that is not about an unsupported feature is
-    /// kept, and otherwise the first.
+    /// Stores the outcome of the item at position `at`. Of several errors, the one of the first item is kept; an error about an
+    /// unsupported feature is kept only if there is no other.
     fn note(&mut self, at: usize, outcome: Result<O, Error>) {
         let kept = outcome.and_then(|output| {
             self.done.try_reserve(1).map_err(|_| OutOfMemory)?;

@@ -221,7 +221,7 @@ pub(crate) enum Names {
 #[cfg(feature = "std")]
 const FEW: u32 = 256;
 
-/// The order of sorted names: the order of their bytes or, in 2, [`by_length`].
+/// The order of sorted names: [`by_length`] in generation 2, and the order of their bytes in any other file.
 pub(crate) type Order = fn(&[u8], &[u8]) -> Ordering;
 
 impl Names {

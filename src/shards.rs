@@ -42,7 +42,7 @@ pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
     shards.filter_map(|shard| Wanted::from_shard(&shard)).collect()
 }
 
-/// The symbolic links that are followed when a shard or sibling file is opened.
+/// Which symbolic links are followed when a shard or sibling file is opened: those in the cache of a hub, or all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
     /// Links in the cache of a hub, which lead to the `blobs` of the same repository. Other links are rejected: through a link,

@@ -12,7 +12,7 @@ struct Fickle<'f> {
     files: &'f [Vec<u8>],
     /// The number of calls of `as_ref` so far.
     calls: AtomicUsize,
-    /// The number of calls for which `as_ref` returns the first file, before the files change.
+    /// The number of calls after the first one for which `as_ref` still returns the first file.
     constant: usize,
 }
 

@@ -321,8 +321,8 @@ def write_gguf(path: Path, count: int, tokens: int) -> None:
 
 
 def saving(folder: Path, memory: Path | None, quick: bool) -> list[Race]:
-    """Lists the races of saving: to the disk of `folder`, and to `memory`, a folder in memory, if there is one. Many small tensors are
-    saved to memory alone, because each race of saving takes a minute."""
+    """Lists the races of saving: to the disk of `folder`, and to `memory`, a folder in memory, if there is one. With `quick`, 8 MiB
+    are saved instead of 400 MiB. Many small tensors are saved to memory alone, because each race of saving takes a minute."""
     size = "400 MiB" if not quick else "8 MiB"
     suffix = "-quick" if quick else ""
 

@@ -294,8 +294,8 @@ impl Room {
         }
     }
 
-    /// Subtracts the length of `name`, the name of a dtype, from the memory that is left, and returns `name`. If too little
-    /// memory is left, returns at most the first [`SHORT`](Self::SHORT) bytes of `name`.
+    /// Returns `name`, the name of a dtype, and subtracts its length from the memory that is left if it exceeds
+    /// [`SHORT`](Self::SHORT). If too little memory is left, returns at most the first `SHORT` bytes of `name` instead.
     fn type_name<'n>(&mut self, name: &'n str) -> &'n str {
         if name.len() <= Self::SHORT || self.take(u64_from_usize(name.len())) {
             return name;

@@ -125,7 +125,7 @@ impl<'a> Subject<'a> {
             if result.as_ref().is_err_and(ends) {
                 last.fetch_min(ordinal, Ordering::Relaxed);
             }
-            // `set` fails if the caller's threads have done the object twice. The first result is kept.
+            // `set` fails if `threads` has called this function twice with one ordinal. The first result is kept.
             let _ = slot.set(result);
         });
         if decoded.into_inner() > verifier.total {

@@ -229,7 +229,7 @@ SPECIAL = "bos eos unk pad sep mask eot eom".split()
 
 
 def vocabulary(rng, writer, words):
-    """Adds a vocabulary, and returns the number of its tokens; `words` if the model has no vocabulary."""
+    """Adds a random vocabulary, or none, to `writer`. Returns the number of its tokens, or `words` if there is none."""
     kind = pick(rng, ["llama", "gpt2", "bert", "t5", "rwkv", "plamo2", "no_vocab"])
     writer.add_tokenizer_model(kind)
     if kind == "no_vocab":

@@ -362,7 +362,8 @@ fn is_class_of_dtype(name: &[u8]) -> bool {
     name.len() > 5 && name.ends_with(b"DType") && name.iter().all(u8::is_ascii_alphanumeric)
 }
 
-/// Returns the layout of tensors called `name`; `None` if there is no such layout.
+/// Returns the layout that PyTorch calls `name`, such as `torch.sparse_coo`: `Other` if it is neither COO nor CSR. Returns `None`
+/// if PyTorch has no such layout.
 pub(super) fn layout(name: &[u8]) -> Option<TensorLayout> {
     match name {
         b"torch.sparse_coo" => Some(TensorLayout::Coo),

@@ -318,7 +318,7 @@ impl<'p> Machine<'p> {
     /// Executes FRAME: begins a frame, a group of instructions of `length` bytes, after the current instruction.
     fn begin_frame(&mut self, length: u64) -> Result<(), FormatError> {
         if self.frame.is_some_and(|end| self.at < end) {
-            let sentence = "a frame begins within another frame";
+            let sentence = "a frame of the pickle begins within another frame";
             return Err(self.violation(Rule::TorchPickle, sentence));
         }
         let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length));

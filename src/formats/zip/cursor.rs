@@ -67,7 +67,9 @@ impl<'b> Cursor<'b> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let bytes = self.bytes(N)?.first_chunk().copied();
         bytes.ok_or_else(|| {
-            FormatError::internal("the zip reader got fewer bytes for a number than it asked for")
+            FormatError::internal(
+                "the zip cursor returned fewer bytes than it was asked for, instead of an error",
+            )
         })
     }
 

@@ -50,7 +50,7 @@ fn content_size(t: &mut Table) {
     };
     accept(t, "size-of-nothing", &none(0), 0);
     reject(t, RULE, "one-for-nothing", (&none(1), 0), 0, "size-of-nothing");
-    // The decoded bytes come from a block that repeats one byte.
+    // The block repeats one byte 300 times. The rejected frames declare content sizes of 301 and 299.
     let rle = |size| Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0).repeat(7, 300).end();
     accept(t, "size-of-rle", &rle(300).bytes, 300);
     reject(t, RULE, "rle-one-more", (&rle(301).bytes, 0), 300, "size-of-rle");

@@ -57,7 +57,7 @@ pub(crate) struct Done {
     pub(crate) has_files: bool,
 }
 
-/// A message to a worker, or an answer of the process that fetches a remote file.
+/// A message of the broker to a worker, or an answer of the process that fetches a remote file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply<'a> {
     /// The next input file.

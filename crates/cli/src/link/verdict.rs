@@ -1,4 +1,4 @@
-//! The verdict and the rules of a file, in a message.
+//! The verdict and the rules of a file, in a message of a worker to the broker.
 
 use serde::{Deserialize, Serialize};
 

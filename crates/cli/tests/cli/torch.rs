@@ -218,7 +218,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
     found.sort();
     wanted.sort();
     assert_eq!(found, wanted);
-    // A pickle that may run code is invalid, and so `--allow-unsupported` does not admit it.
+    // A checkpoint whose pickle imports a global that is not allowed is invalid, so `--allow-unsupported` does not admit it.
     let output = run("check", folder.path(), &["-r", "--allow-unsupported"]);
     let (status, why, _) = ended(&output);
     assert_eq!(status, Some(1), "{why}");

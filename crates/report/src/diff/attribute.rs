@@ -146,7 +146,8 @@ impl Write for Beginning {
     }
 }
 
-/// Returns the hash of the normal form of the CBOR `item`. Items of equal value have the same normal form.
+/// Returns the hash of the normal form of the CBOR `item`. Items of equal value have the same normal form, unless a map is too
+/// large to be sorted (see [`ENTRIES`]).
 fn of_item(item: &Item<'_>) -> Sum {
     sum(|form| item.write(ENTRIES, form))
 }
@@ -158,7 +159,8 @@ fn sum(write: impl FnOnce(&mut Sha256)) -> Sum {
     form.finalize().into()
 }
 
-/// A CBOR value that has a normal form: bytes that are the same for equal values, whatever their encoding.
+/// A CBOR value that has a normal form: bytes that are the same for equal values, whatever their encoding, unless a map is too
+/// large to be sorted (see [`ENTRIES`]).
 trait NormalForm {
     /// Feeds the normal form to the hash `form`. Maps are sorted while they have at most `left` entries in total.
     fn write(&self, left: usize, form: &mut Sha256);

@@ -10,7 +10,8 @@ use super::sarif;
 use crate::escape;
 use crate::source::remote::shown;
 
-/// The fields of a line of JSON that are compared. A duplicate key is an error: parsers disagree on which of the two counts.
+/// The fields of a line of JSON that the broker compares with the job of the worker that sent the line. A duplicate key is an
+/// error, because parsers disagree on which of two equal keys counts.
 #[derive(Deserialize)]
 struct Line {
     file: String,

@@ -8,7 +8,7 @@ use crate::commands::check::RenderedOutcome;
 /// The number of jobs that may run ahead of the first job without a result.
 const WINDOW: u64 = 1024;
 
-/// The result of a job.
+/// What is left to print of a job that has ended: the record of a checked file, or nothing.
 #[derive(Debug)]
 pub(super) enum JobResult {
     /// The record of a checked file, which is printed when its turn comes.

@@ -153,7 +153,8 @@ impl<'a> JobSource<'a> {
         self.is_read && self.again.is_empty() && self.held.is_none()
     }
 
-    /// Returns the descriptor to wait for if the next job depends on more of the list of files.
+    /// Returns the descriptor to wait for if `ordered` has room for the next job, and this job depends on more of the list of
+    /// files.
     pub(super) fn waits_for(&self, ordered: &Ordered) -> Option<BorrowedFd<'_>> {
         let wants_more = !self.is_read && ordered.has_room(self.next);
         if wants_more && !self.entries.is_ready() { self.entries.waits_for() } else { None }

@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::Taste;
 
-/// A generator of names of objects, which returns every name once.
+/// A generator of names of objects, which never returns a name twice.
 #[derive(Default)]
 pub(super) struct Names {
     given: HashSet<String>,
