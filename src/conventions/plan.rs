@@ -28,9 +28,9 @@ pub(super) enum Codes {
     Nibbles { table: [f32; 16], high_first: bool },
     /// One code in each byte. The table has the number for each code.
     Bytes(Box<[f32; 256]>),
-    /// Unsigned codes that are packed along the columns.
+    /// Unsigned codes. The words of a row hold the codes of that row.
     Rows { order: Order, bits: u8 },
-    /// Unsigned codes that are packed along the rows: see [`unpack_columns`](super::codes::unpack_columns).
+    /// Unsigned codes. A word holds the codes of several rows in one column: see [`unpack_columns`](super::codes::unpack_columns).
     Columns(ColumnPacking),
 }
 

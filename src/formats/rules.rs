@@ -261,7 +261,7 @@ catalog! {
         "bytes follow the last tensor", APPENDED_TO_TENSORS;
     GgufSplit "gguf-split", Invalid, Spec("llama.cpp: gguf-split"), GGUF,
         "Split files are numbered, and agree on the number of files and tensors. The name of the first file ends in `-00001-of-` and the number of files.",
-        "the files do not agree on the number of files or tensors", MISSING_PART;
+        "the files of the split model do not agree on the number of files or tensors", MISSING_PART;
     GgufSplitFile "gguf-split-file", Invalid, Implied("tensors are missing"), GGUF,
         "Every file of a split model is a regular file in the folder of the first file, or a link to a blob in a hub's cache.",
         "a file of the split model is missing, or is a link", MISSING_PART;
@@ -456,7 +456,7 @@ catalog! {
         "The file is not empty.", "the file is empty", EMPTY;
     FormatName "format-name", Invalid, Policy("loaders that trust the name read the file as another format"), ANY,
         "A file whose name ends in `.zt`, `.safetensors`, `.gguf`, `.npy` or `.npz` has that format. A file whose name ends in `.pt`, `.pth`, `.ckpt`, `.pth.tar`, `.pkl` or `.pickle`, or is `adapter_model.bin` or `pytorch_model*.bin`, is a checkpoint of PyTorch or TensorFlow, or a pickle (a `.pth` file may also be text, a list of paths for Python). A file with any other name does not call a function when it is unpickled.",
-        "the name is that of another format", NAME;
+        "the name of the file is that of another format than its content", NAME;
 
     // Formats that zten recognizes but does not read. A file of such a format breaks the rule with the name of the
     // format.

@@ -209,7 +209,7 @@ pub(crate) struct Details {
     pub(crate) strides: ShapeSpan,
     /// The number of bytes before the content that the checksum also covers.
     pub(crate) prefix: u64,
-    /// The CRC-32 of the prefix and the content, or of `checksum_range`.
+    /// The CRC-32 of `checksum_range`, or of the prefix and the content if that range is empty.
     pub(crate) checksum: Option<u32>,
     /// The start and the end of the file range that the checksum covers. If they are equal, the checksum covers the
     /// prefix and the content.

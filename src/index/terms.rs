@@ -9,8 +9,9 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding with
-    /// The name: `raw`, `zstd`, `zt.zstd-seekable/1`. For an unknown encoding it is `unknown`, and
-    /// [`Component::encoding_name`](crate::Component::encoding_name) returns the name in the file.
+    /// Returns the name: `raw`, `zstd`, `zt.zstd-seekable/1`, and in files of other formats also `deflate`, `latin-1`, `negated`.
+    /// For an unknown encoding it is `unknown`, and [`Component::encoding_name`](crate::Component::encoding_name) returns the name
+    /// in the file.
     pub fn name -> &'static str
 {
     /// Not compressed.

@@ -29,8 +29,8 @@ impl<'a> Tensor<'a> {
     /// Returns the component `data` of a dense object, whose elements are read in row-major order: v1.1 III.1, v1.2 §3.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] if the object has another layout; `unsupported-layout`, `unsupported-format` if its layout is
-    /// unknown.
+    /// `unsupported-layout` (0.1) or `unsupported-format` (2) if the layout of the object is unknown; [`Misuse::Layout`] for any
+    /// other layout, and in 1.x for an unknown one, too.
     #[inline]
     pub fn dense(&self) -> Result<Component<'a>, Error> {
         let data = match self.layout() {

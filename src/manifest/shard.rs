@@ -86,7 +86,7 @@ impl<'a> ManifestRef<'a> {
             // The text was checked when the file was opened. If the caller's bytes have changed since, the digest
             // cannot be verified.
             digest: digest.map(|it| Digest::read_v2(it).unwrap_or(Digest::Unverifiable(it))),
-            // Names of files in other formats are kept by their parsers, so they have no offset in the file.
+            // A shard without a digest is a file of another format, whose parser keeps the name, so the name has no offset.
             offset: digest.map_or(0, |_| self.extent().start.saturating_add(offset)),
         }
     }

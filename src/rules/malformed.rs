@@ -371,7 +371,7 @@ catalog! {
         "the part does not end with a seek table", DAMAGED;
     SeekSizes "seek-sizes", Spec("v2 §8.2"), V2,
         "The sizes in a seek table add up to the bytes before it, and to `decoded_length`.",
-        "the sizes in the seek table do not add up: {} bytes are decoded", DAMAGED;
+        "the sizes in the seek table do not add up: the decoded sizes come to {} bytes", DAMAGED;
     FrameSize "zstd-frame-size", Spec("v2 §8.2"), V2,
         "Every frame decodes to at most 16 MiB, and every frame except the last to the size of the first.",
         "a frame decodes to {} bytes, which is more than 16 MiB or not the size of the first frame", WRITER;

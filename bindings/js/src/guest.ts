@@ -29,7 +29,7 @@ export interface With {
   take?: (piece: Uint8Array<ArrayBuffer>) => void
   /** Called before the call is made or repeated. It drops the data that `take` has received from an incomplete call. */
   restart?: () => void
-  /** Called before `length` bytes of files are held in memory. It throws if that exceeds the caller's limit. */
+  /** Called before a read after which `length` bytes are held in memory in total. It throws if that exceeds the caller's limit. */
   bound?: (length: number) => void
 }
 

@@ -107,7 +107,7 @@ export interface Listed {
   shape: (number | string)[]
   /** The number of bits of a code of a quantized tensor; null for other tensors. */
   bits: number | string | null
-  /** The number of elements of a quantized tensor that share a scale; null for other tensors. */
+  /** The number of elements of a quantized tensor that share a scale, as text if it is too large for a number; otherwise null. */
   group_size: number | string | null
   /**
    * The name of the quantized form of a tensor that is stored as several tensors, such as `MXFP4 [32]`. Only objects of the list

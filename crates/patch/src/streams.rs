@@ -8,7 +8,7 @@ use zten_report::catalog::{PATCH_FRAME, PATCH_STREAM};
 
 use crate::failure::{broken, internal, no_memory};
 
-/// The number of streams of a patch: one of frames, one of gaps, 8 of differences and 8 of values.
+/// The number of streams of a patch: one of frames, one of gaps, and one for each of the 8 bytes of differences and of values.
 pub(crate) const STREAMS: usize = 18;
 
 /// The number of decoded bytes of each chunk of a stream except the last chunk, which may have fewer. A chunk is a tensor of the

@@ -248,7 +248,7 @@ impl Ahead {
         }
     }
 
-    /// Starts fetching the next planned block, if it is not in memory or in flight already.
+    /// Starts fetching the next planned block, unless fetching this block has begun before.
     fn begin_next(&mut self, from: Origin<'_>) {
         let place = self.next;
         self.next = self.next.saturating_add(1);

@@ -213,7 +213,7 @@ def tokens_of(rng, kind, words):
         (pick(rng, ["▁", "Ġ", "##", "重", "\\xff", "🙂 ", "a\0"]) + str(at), KINDS.NORMAL)
         for at in range(words)
     ]
-    # Tokens that look like something else, a repeated token, and an empty one.
+    # Tokens that begin like byte tokens, a token of two spaces, and an empty token.
     made += [
         ("<0x", KINDS.NORMAL),
         ("<0xZZ>", KINDS.NORMAL),

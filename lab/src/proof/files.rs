@@ -69,7 +69,7 @@ pub struct Wanted {
     pub call: Call,
     /// The rule that the file breaks, if it breaks one.
     pub rule: &'static str,
-    /// The largest number of instructions for each byte.
+    /// The largest number of instructions for each byte of the file, and of its decoded content unless the call only opens it.
     pub ceiling: u64,
 }
 

@@ -30,7 +30,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// Makes a factory for `module`, which counts its own instructions.
+    /// Makes a factory of machines that run `module`. The module counts its own instructions.
     ///
     /// # Errors
     /// The bytes are not a valid module.

@@ -111,7 +111,7 @@ impl IndexHeader {
                 .or_at(at));
         }
         let mut header = reading.header;
-        reading.unknown_keys.check_unique(duplicate_key)?;
+        reading.unknown_keys.check_unique(|key| duplicate_key(key).about(key))?;
         header.metadata.check_unique(|key| duplicate_key(key).about("metadata"))?;
         header.weights.put_in_order()?;
         Ok(header)

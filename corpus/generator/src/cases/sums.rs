@@ -15,7 +15,7 @@ const NOTHING: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca4
 const ZEROS: &str = "sha256:374708fff7719dd5979ec875d56cd2286f6d3cf7ec317a3b25632aab28ec37bb";
 /// The SHA-256 of the data and of the padding after it, up to offset 128.
 const PADDED: &str = "sha256:b9aa2130ca7b8d3c0101f0843d054db9d06ac6f13bb7b5816f424e8ae1dc7b0d";
-/// The SHA-256 of the frame with the data.
+/// The SHA-256 of the zstd frame that contains [`DATA`].
 const FRAME: &str = "sha256:d44f6d930d97d69b38dfbabab3fd264aacb953b54a4462bb4ffc2c7b317b5230";
 
 pub(crate) fn cases(t: &mut Table) {

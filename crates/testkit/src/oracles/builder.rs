@@ -154,8 +154,8 @@ impl BuiltObject {
         }
     }
 
-    /// Returns the smallest number of bytes of a header that can describe this object: numbers of 8 bytes, texts, and for
-    /// each dimension the bytes that are not zero.
+    /// Returns the number of header bytes that this object counts for in the bound on the heap: numbers of 8 bytes, strides of 9
+    /// bytes, texts, and each dimension without its leading zero bytes.
     fn bytes(&self) -> usize {
         let dimensions = self.shape.iter().map(|n| 8 - n.leading_zeros() as usize / 8);
         let texts = self.layout_name.as_ref().map_or(0, String::len) + self.name.len();

@@ -1,4 +1,4 @@
-//! The oracle for lists of digests, which zten writes about archives and compares.
+//! The oracle for lists of digests: a list that is accepted can be written and parsed again, and every change of it is found.
 
 use zten_report::digests::{Difference, DigestLine, Digests, HEADER};
 

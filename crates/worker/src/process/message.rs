@@ -19,7 +19,7 @@ pub const PART: usize = PACKET - 1024;
 /// A part of a long message, which is sent in several packets because it may not fit one.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct MessagePart<'a> {
-    /// The bytes of this part of the message.
+    /// The piece of the message that this packet carries.
     #[serde(with = "serde_bytes", borrow)]
     pub bytes: &'a [u8],
     /// Whether further parts of the message follow this one.

@@ -102,7 +102,7 @@ impl Metrics {
         metric(
             "zten_workers_busy",
             "gauge",
-            "Workers that check a file.",
+            "The number of workers that are checking a file.",
             &alone(load.running.to_string()),
         );
         metric(

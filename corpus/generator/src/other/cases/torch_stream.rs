@@ -34,7 +34,7 @@ fn storage(key: &str, length: u8, part: &[u8]) -> Vec<u8> {
     [tuple(&id), b"Q".to_vec()].concat()
 }
 
-/// Returns the pickle instructions of a persistent id of the whole storage `key`.
+/// Returns the pickle instructions of a persistent id of the whole storage `key`, which has `length` elements.
 pub(super) fn whole(key: &str, length: u8) -> Vec<u8> {
     storage(key, length, b"N")
 }

@@ -262,8 +262,7 @@ fn a_body_has_one_length() {
         client.send(&[*byte]).unwrap();
     }
     assert_eq!(client.answer().status, 400);
-    // Heads with these lengths are not valid in HTTP: two different numbers, a list, a sign, and a space before the
-    // colon.
+    // Requests with these fields are not valid in HTTP: two different lengths, a list, a sign, and a space before the colon.
     for fields in [
         "content-length: 5\r\ncontent-length: 6\r\n",
         "content-length: 5, 5\r\n",

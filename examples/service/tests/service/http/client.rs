@@ -70,7 +70,7 @@ impl Client {
         bytes
     }
 
-    /// Returns whether no bytes arrive for the given time.
+    /// Returns whether the server neither sends bytes nor closes the connection for the given time.
     pub(crate) fn is_silent(&mut self, time: Duration) -> bool {
         self.0.set_read_timeout(Some(time)).unwrap();
         let silent = self.0.peek(&mut [0]).is_err();
