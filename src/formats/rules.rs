@@ -377,7 +377,7 @@ catalog! {
         "`version` is a number from 1 to 10. If present, `byteorder` is `little` or `big`, `.format_version` and `.storage_alignment` are numbers, and `.data/serialization_id` is text.",
         "the version is missing or unknown, or the byte order or another small member of the archive has an invalid value", "Save the checkpoint again with a current version of PyTorch.";
     TorchPickle "torch-pickle", Invalid, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
-        "The pickle is complete, its protocol in an archive is from 2 to 5, and each instruction finds the values that it takes.",
+        "The pickle is complete, its protocol in an archive is from 2 to 5, each instruction finds the values that it takes, and integers in lines of text are written as Python writes them, with at most 4300 digits.",
         "invalid pickle", DAMAGED;
     TorchOpcode "torch-opcode", Invalid, Policy("PyTorch needs no other instructions, and some of them run code"), TORCH,
         "Each instruction holds data and belongs to the protocol of the pickle. In an archive, it is one with which PyTorch writes values. Only the first instruction gives the protocol.",
