@@ -339,8 +339,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Fills `values` with the numbers that the codes of the next `count` rows stand for, before scales and zero points are
-    /// applied.
+    /// Decodes the codes of the next `count` rows to numbers in `values`. Does not apply scales and zero points.
     fn numbers(&mut self, count: u64) -> Result<(), Error> {
         let (columns, values) = (self.plan.columns, &mut self.values);
         match &self.plan.codes {

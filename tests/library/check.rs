@@ -466,7 +466,8 @@ fn several_threads_give_the_report_of_one() {
     assert!(verdicts.iter().all(|count| *count > 30) && limited > 30, "{verdicts:?} {limited}");
 }
 
-/// For files whose check no error ends early, `check_in_order` gives the report of `check`. It reads the bytes of the file from its start to its end.
+/// For files whose check no error ends early, `check_in_order` gives the report of `check`. It reads the bytes of the file from its
+/// start to its end.
 #[test]
 fn a_check_in_the_order_of_the_file_has_the_same_report() {
     let mut rng = Rng::with_seed(6);

@@ -193,8 +193,7 @@ impl<'m, S: Sink> Maker<'m, S> {
     }
 
     /// Subtracts `bytes`, to which `component` has decoded, from the limit `decoded-total` of the old (`side` 0) or new (`side` 1)
-    /// model. Raw components do not count: the size of the file bounds them, or opening the file has counted those that share or repeat
-    /// bytes.
+    /// model. Does nothing for a raw component: the limits of opening the file bound how many bytes raw components have.
     fn count(&mut self, component: &Component<'_>, bytes: u64, side: usize) -> Result<(), Error> {
         match self.verifiers.get_mut(side) {
             Some(verifier) if component.encoding().is_compressed() => {

@@ -20,7 +20,7 @@ pub struct Sum {
     pub sha256: Option<[u8; 32]>,
 }
 
-/// The form in which a component's bytes are hashed: decoded, or decoded and then normalized.
+/// Which bytes are hashed for a component: its decoded bytes, or the normal form of these bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Of {
     /// The decoded bytes, in which elements are little-endian.

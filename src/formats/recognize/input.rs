@@ -55,7 +55,7 @@ pub(crate) trait Input {
 /// An input that reads a range of a source.
 pub(crate) struct Stored<'s> {
     source: &'s dyn ReadAt,
-    /// The offset in the source at which the next read into the buffer begins.
+    /// The offset in the source of the bytes that will be read into the buffer next.
     next: u64,
     /// The offset in the source at which the input ends.
     end: u64,

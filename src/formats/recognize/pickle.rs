@@ -609,8 +609,8 @@ impl Memo {
         u64_from_usize(self.dense.len()).saturating_add(u64_from_usize(self.others.len()))
     }
 
-    /// Stores `value` under `key`, or drops it if the memo is full. Also drops it if `key` is the largest number, which stands for
-    /// any key of more than 64 bits.
+    /// Stores `value` under `key`. Drops the value if the memo is full, or if `key` is `u64::MAX`: every key of more than 64 bits is
+    /// given as this number, so the values of different keys would replace each other.
     fn put(&mut self, key: u64, value: StackKind) -> Step {
         if key == u64::MAX {
             self.is_full = true;

@@ -25,8 +25,8 @@ pub(super) enum Context {
     Script,
     /// The pickle of the value in the stream that PyTorch wrote before 1.6.
     Stream,
-    /// Any of the four other pickles of such a stream: the magic number, the version, the facts about the machine, and the list of
-    /// the keys of storages. None of them refers to a storage.
+    /// One of the other four pickles that such a stream consists of: a magic number, a version, properties of the machine that wrote
+    /// the file, and the keys of all storages. These pickles contain no tensors and no references to storages.
     StreamHeader,
     /// A file that is only a pickle, without storages.
     Alone,

@@ -67,7 +67,7 @@ fn all_commands_reject_the_same_files() {
             let Some((id, _)) = name.split_once("--") else { continue };
             let class = rules::rows().find(|row| row.id() == id).map(zten::rules::Row::class);
             let wanted = if class == Some(Class::Unsupported) { 3 } else { 1 };
-            // These commands do not report the rule, because they do not read the data in which it is broken, or do not check it.
+            // The commands that accept this file. They do not read the bytes that break the rule, or do not check the rule.
             let unread: &[&str] = match name {
                 "zip-crc--storage.pt"
                 | "zip-crc--strided.pt"

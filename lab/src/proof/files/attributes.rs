@@ -40,8 +40,8 @@ pub(super) fn shuffled(size: usize) -> Vec<u8> {
     objects(&vec![own; count])
 }
 
-/// Returns objects with 4,096 unsorted attributes each. A key is a character, one to nine `z`, and another character, so many keys
-/// have a prefix in common.
+/// Returns objects with 4,096 unsorted attributes each. Many of their keys begin with the same characters, as `0z1`, `0zz1` and
+/// `0zzz2` do.
 pub(super) fn prefixes(size: usize) -> Vec<u8> {
     let letter = |n: usize| char::from(b'0' + u8::try_from(n % 64).expect("a letter"));
     let key = |n: usize| format!("{}{}{}", letter(n / 512), "z".repeat(1 + n % 9), letter(n / 8));
