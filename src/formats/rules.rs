@@ -106,7 +106,7 @@ const VERSION: &str =
     "Other programs may read this version. Convert the file with the program that wrote it.";
 const KIND: &str = "Load the checkpoint with PyTorch, and save dense tensors in its place.";
 const FEATURE: &str = "Other programs may read the archive. Write it again, with members that are stored or deflated.";
-const CHECKPOINT: &str = "Save the tensors again with `torch.save`, or ask for safetensors. Without that, load the file with `weights_only=True` only.";
+pub(crate) const CHECKPOINT: &str = "Save the tensors again with `torch.save`, or ask for safetensors. Without that, load the file with `weights_only=True` only.";
 const GLOBAL: &str = "Do not load the file with `weights_only=False`: unpickling imports this name, and calls it if the pickle says so. To read the tensors without importing anything, use `--tolerate torch-global`. A policy can accept a class that you know: `allow-globals`.";
 const PROGRAM: &str = "Do not load the file unless you trust its author: loading runs the program. Ask for the weights as safetensors.";
 const PICKLE: &str = "Do not load the file unless you trust its author: a pickle can call any function. Ask for safetensors.";

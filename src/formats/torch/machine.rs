@@ -8,7 +8,7 @@ use core::cell::Cell as Counter;
 
 use crate::escape::Short;
 use crate::formats::error::{FormatError, follow};
-use crate::formats::rules::Rule;
+use crate::formats::rules::{CHECKPOINT, Rule};
 use crate::limits::Limits;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 
@@ -353,11 +353,11 @@ impl<'p> Machine<'p> {
     /// Pushes the integer in `line`, which is the operand of the current instruction without the newline and the suffix `L`.
     fn decimal(&mut self, line: &[u8]) -> Result<(), FormatError> {
         let Some(digits) = decimal(line) else {
-            return Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER));
+            return Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER).advising(CHECKPOINT));
         };
         if digits.is_too_long() {
             let sentence = "an integer has more than 4300 decimal digits, which Python does not read by default";
-            return Err(self.violation(Rule::TorchPickle, sentence));
+            return Err(self.violation(Rule::TorchPickle, sentence).advising(CHECKPOINT));
         }
         self.push(Pickled::Int(self.now))
     }
