@@ -120,8 +120,8 @@ impl<'a> ManifestRef<'a> {
     where
         'a: 's,
     {
-        // Content must be read from the new source and not borrowed from the held bytes. If these are the whole file, they are cut
-        // after the texts, before the footer, so that they are not taken for the whole file.
+        // Content is borrowed if the held bytes are the whole file, but here it must be read from the new source. So only the bytes
+        // up to the end of the texts of the manifest are kept, without the footer.
         let held = match &self.validated.text {
             TextIn::File(section) => self.held.get(..section.end).unwrap_or_default(),
             TextIn::Own(_) => &[],

@@ -268,7 +268,7 @@ fn look_up(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     for object in archive.tensors() {
         assert_eq!(archive.get(object.name()).map(|found| found.ordinal()), Some(object.ordinal()));
         for (_, item) in object.attributes() {
-            // `get` allocates memory to join the chunks of a string. Errors other than a failed allocation are ignored.
+            // Joining the chunks of a string in `get` allocates memory. Only a failed allocation is an error here.
             item.get::<Any>().map_or_else(|error| ignore(Err(error)), |_| Ok(()))?;
         }
     }

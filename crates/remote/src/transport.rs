@@ -153,8 +153,9 @@ impl Transport {
         };
         let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
         if let Some(moved) = moved {
-            // If the request fails or times out, its repetition begins at the first URL, which may redirect to another server. So
-            // does the next request if this one is aborted, because its bytes are no longer needed.
+            // Unless this request is answered, `forget` drops the target of the redirect, and the next request is sent to the first
+            // URL, which may redirect to another server. A request may fail, time out, or be aborted when nobody needs its bytes
+            // any more.
             let forget = ForgetMoved(&self.moved);
             let reached = self.follow(&first, moved, ask).await?;
             // The target of the last redirect may be a signed URL that has expired, so the request is sent to the first URL

@@ -792,7 +792,7 @@ impl Line {
         // Python removes the suffix of a LONG before white space.
         let number = number.strip_suffix(b"L").map_or(number, trimmed);
         match number {
-            // Python's C code reads no digits before a zero byte as 0.
+            // Python's C code takes an empty number before a zero byte for 0.
             [] => self.has_zero,
             [b'0', b'x' | b'X', digits @ ..] => is_number(digits, u8::is_ascii_hexdigit),
             [b'0', b'o' | b'O' | b'b' | b'B', digits @ ..] | digits => {
@@ -821,8 +821,8 @@ impl Line {
             && b"'\"".contains(&last)
     }
 
-    /// Parses the line as the key of a memo. Returns `None` if the line is not a number, or is less than 0. In a line longer than
-    /// [`HEAD`] bytes, only the digits count, wherever a sign or white space is.
+    /// Parses the line as the key of a memo. Returns `None` if the line is not a number, or is less than 0. A line longer than
+    /// [`HEAD`] bytes is not kept, so its key is the number that its digits make: signs and white space in it are ignored.
     fn key(&self) -> Option<u64> {
         let Some(number) = self.number() else { return self.decimal };
         let is_negative = number.starts_with(b"-");

@@ -55,7 +55,7 @@ impl Draft {
         self.file.as_file()
     }
 
-    /// Gives the file the name of the target. On systems other than Unix no other call is made for the name.
+    /// Gives the file the name of the target. This is the only step on systems other than Unix.
     pub(super) fn publish(self, over: Over) -> Result<(), Error> {
         self.take_name(over).map_err(Error::from_write)
     }

@@ -1,4 +1,4 @@
-//! The verdict and the rules of a file, in a message of a worker to the broker.
+//! The part of a message of a worker to the broker that gives the verdict on a file, and the rules that the file breaks.
 
 use serde::{Deserialize, Serialize};
 
