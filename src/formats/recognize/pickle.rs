@@ -822,7 +822,7 @@ impl Line {
     }
 
     /// Parses the line as the key of a memo. Returns `None` if the line is not a number, or is less than 0. A line longer than
-    /// [`HEAD`] bytes is not kept, so its key is the number that its digits make: signs and white space in it are ignored.
+    /// [`HEAD`] bytes is not kept whole, so its key is the number that its digits make: signs and white space in it are ignored.
     fn key(&self) -> Option<u64> {
         let Some(number) = self.number() else { return self.decimal };
         let is_negative = number.starts_with(b"-");

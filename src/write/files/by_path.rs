@@ -55,7 +55,8 @@ impl Draft {
         self.file.as_file()
     }
 
-    /// Gives the file the name of the target. This is the only step on systems other than Unix.
+    /// Syncs the file and gives it the name of the target, and the permissions of the file that it replaces, if there is one. The
+    /// folder is not synced.
     pub(super) fn publish(self, over: Over) -> Result<(), Error> {
         self.take_name(over).map_err(Error::from_write)
     }
