@@ -85,7 +85,8 @@ pub(crate) fn with_texts<'t>(
     texts: impl Iterator<Item = (&'t str, &'t str)> + Clone,
 ) -> Result<Encoded, String> {
     let mut keys = HashSet::new();
-    keys.try_reserve(old.clone().count()).map_err(|_| "out of memory".to_owned())?;
+    let count = old.clone().count();
+    keys.try_reserve(count).map_err(|_| "out of memory".to_owned())?;
     keys.extend(old.clone().map(|(key, _)| key));
     if let Some((twice, _)) = texts.clone().find(|(key, _)| keys.contains(key)) {
         let key = escape::quoted(twice);
@@ -93,7 +94,7 @@ pub(crate) fn with_texts<'t>(
             "--tied keep-first would write an attribute {key} for the tensor of this name, but the file already has an attribute {key}"
         ));
     }
-    let count = old.clone().count().saturating_add(texts.clone().count());
+    let count = count.saturating_add(texts.clone().count());
     let mut out = Encoder::default();
     let encoded = out.map(u64_from_usize(count)).and_then(|()| {
         for (key, item) in old.clone() {
