@@ -131,8 +131,9 @@ const LFS: &str =
 const PAGE: &str = "The download did not get the file: look at the page for the reason (a login, a license or a wrong address), and fetch the file again.";
 
 /// All advice texts that may replace the advice of a rule, because the error has a particular cause.
-pub const CAUSES: [&str; 8] = [
+pub const CAUSES: [&str; 9] = [
     DAMAGED,
+    CHECKPOINT,
     APPENDED,
     APPENDED_TO_TENSORS,
     NO_HEADER,
