@@ -196,7 +196,8 @@ pub enum Tolerance with
 {
     /// `narrow-indices`: integer index types other than `u64` in 1.2 files.
     NarrowIndices = "narrow-indices",
-    /// `shared-blobs`: any number of components with the identical extent.
+    /// `shared-blobs`: blobs that any number of components share, at the same offset and with the same length. In files of 0.1
+    /// and 1.x, such blobs break `blob-overlap` by default, unless they are empty.
     SharedBlobs = "shared-blobs",
     /// `missing-zeros`: a quantized object without `zeros`, which is symmetric.
     MissingZeros = "missing-zeros",

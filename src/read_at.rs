@@ -161,8 +161,9 @@ pub trait Source: ThreadSafe + Sealed {
         None
     }
 
-    /// Returns a reader of the shard called `name`, or `None` if that shard was not found. Only for shards without a digest, such
-    /// as the files of an index, because the reader may not compare it.
+    /// Returns a reader of the shard called `name`, or `None` if that shard was not found. Call this method only for shards
+    /// without a digest, such as the files of an index, because the reader may return bytes without comparing them with the
+    /// digest of the shard.
     #[doc(hidden)]
     fn sibling(&self, name: &str) -> Option<Located<'_>> {
         let _ = name;

@@ -199,7 +199,9 @@ impl<'a> Component<'a> {
         self.row_reader()
     }
 
-    /// Reads the content as [`any_reader`](Self::any_reader) does, but in the order in which elements are stored.
+    /// Creates a reader of the content in the order in which the elements are stored, also for elements of an unknown logical
+    /// type. For a field of records, this is the content of the whole records. A checksum that the component shares with others
+    /// is verified first, as in [`reader`](Self::reader).
     pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
         self.verify_surrounding()?;
         self.stored_reader()

@@ -600,8 +600,9 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
         Ok(shard.reader())
     }
 
-    /// Returns the stored outcome of [`Shards::verify`], or `None` if no shards have been looked for. The shards are not verified
-    /// here, because that reads them whole, and the caller of a remote file plans its requests before they are read.
+    /// Returns the stored outcome of [`Shards::verify`], which is an error if a digest has not been compared. Returns `None` if
+    /// no shards have been looked for. The shards are not verified here, because that reads them whole, and the caller of a
+    /// remote file plans its requests before they are read.
     fn verify_shards(&self) -> Option<Result<(), Error>> {
         self.shards.manifest.map(|_| self.shards.verified())
     }

@@ -91,7 +91,8 @@ pub fn by_start<'n>(start: &[u8], name: impl Into<FileName<'n>>) -> Option<Detec
     if let Some((_, found)) = magic {
         return Some(*found);
     }
-    // A local header of zip takes 30 bytes.
+    // A local header of zip takes 30 bytes, so a shorter file is no zip archive. If its name ends in `.npz`, the file is still
+    // read as an archive: otherwise the error would be that the magic of an archive is missing, although it is there.
     let is_npz = by_name(name) == Some(Detected::Misnamed(Rule::NpzMagic));
     if start.starts_with(b"PK\x03\x04") && (start.len() >= 30 || is_npz) {
         return Some(of_zip(start, name));

@@ -236,7 +236,8 @@ impl NpyHeader {
             source_offset,
         };
         builder.push(&object).map_err(format_error)?;
-        // A field is read in the order in which the records are stored, which in a column-major matrix is not row-major.
+        // The fields of records become tensors, whose elements are in the order of the stored records. In a column-major matrix
+        // this order is not row-major, so the fields of such a matrix do not become tensors.
         let is_in_order = !self.columns_first || self.shape.len() < 2;
         let Type::Opaque(record) = self.elements else { return Ok(()) };
         if is_in_order && room.take_fields(name, &self.fields) {

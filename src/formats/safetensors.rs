@@ -174,7 +174,8 @@ fn parse<'o>(
         in_order &= begin == end;
         end = begin.saturating_add(bytes);
         if data.saturating_add(end) > length {
-            // `check_cover` reports this tensor, after the whole header has been parsed.
+            // The data of this tensor extends beyond the end of the file. `check_cover` rejects such a file, but only after the
+            // whole header has been parsed.
             in_order = false;
             continue;
         }

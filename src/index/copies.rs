@@ -40,7 +40,7 @@ pub(crate) struct CopyPlace {
 }
 
 impl Copies {
-    /// Returns the number of bytes that the names and the pairs take on the heap.
+    /// Returns the number of bytes that the names of the tensors and the list of pairs of tensors take on the heap.
     pub(crate) fn bytes(&self) -> usize {
         let pairs = self.pairs.capacity().saturating_mul(size_of::<CopyPair>());
         self.names.capacity().saturating_add(pairs)

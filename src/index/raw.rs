@@ -179,8 +179,8 @@ pub struct RawComponent<'a> {
     /// for dense tensors whose elements take whole bytes and are no bools. Another component must hold the whole records,
     /// because the checks of overlaps ignore the blobs of fields.
     pub field: Option<RecordField>,
-    /// The byte order of the elements. It matters for elements of several bytes, and for raw `u8` in a tensor of an unknown layout
-    /// whose name is that of GGUF blocks with known fields, such as `gguf.q4_k`.
+    /// The byte order of the elements. It matters for elements of several bytes. It also matters for raw `u8` in a tensor of an
+    /// unknown layout, if the name of the layout is that of GGUF blocks with known fields, such as `gguf.q4_k`.
     pub byte_order: ByteOrder,
     /// Whether the elements are stored in column-major order. Only for dense tensors whose elements take whole bytes.
     pub column_major: bool,
@@ -194,7 +194,8 @@ pub struct RawComponent<'a> {
     /// The parts of the elements whose sign is the opposite of the stored one. Only for raw floats and complex numbers in dense
     /// tensors, in formats with [`StreamRules`].
     pub negation: Negation,
-    /// The CRC-32 of the prefix and the decoded elements, or of `checksum_range`.
+    /// The CRC-32 of the [`prefix`](Self::prefix) and the decoded elements or, if there is a
+    /// [`checksum_range`](Self::checksum_range), of the bytes of the file in that range. `None` if the component has no checksum.
     pub checksum: Option<u32>,
     /// The start and the end of the file range that the checksum covers, if that is more than the prefix and the
     /// elements: a storage with this blob and perhaps the blobs of other components, which have the same range and

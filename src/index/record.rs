@@ -47,8 +47,8 @@ impl Logical {
         Described::new(storage, self.known, false)
     }
 
-    /// Returns the size in bytes of a logical element, or of a storage element if the `type` is unknown. The size of a
-    /// component must be a multiple of this size.
+    /// Returns the size in bytes of a logical element, or of a storage element if no logical type is known. For `f4_e2m1`, this
+    /// is the size of the byte that two elements share. The size of a component must be a multiple of this size.
     #[inline]
     pub(crate) fn unit(self, storage: StorageType) -> u8 {
         storage.width().wrapping_mul(self.ratio())

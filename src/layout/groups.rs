@@ -129,8 +129,8 @@ impl<'a> QuantGroup<'a> {
         Ok(CodeConverter { location: data.location(), packing, factors, place, last: None })
     }
 
-    /// Returns what the weights `range` need of the components. Returns `None` if the range is empty, or if the file does not
-    /// give the number of scales.
+    /// Returns the ranges of decoded bytes of the components from which the weights `range` are computed. Returns `None` if no
+    /// weight is in the range, if a number overflows, or if the file does not give the number of scales.
     pub(crate) fn part(&self, range: &Range<u64>) -> Result<Option<CodePart>, Error> {
         let packing = self.packing()?;
         let zeros = match (self.zeros, self.zero_point) {

@@ -523,7 +523,8 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// Returns the part of `bytes` that holds `range` of the file. `bytes` begin at the offset `start` of the file.
+/// Returns the part of `bytes` that holds `range`, a range of offsets in the file. The first byte of `bytes` is at offset `start`
+/// of the file. Returns `None` if the range does not lie within `bytes`.
 fn part_of<'b>(bytes: &'b mut [u8], start: u64, range: &Range<u64>) -> Option<&'b mut [u8]> {
     let within = |at: u64| usize::try_from(at.checked_sub(start)?).ok();
     bytes.get_mut(within(range.start)?..within(range.end)?)

@@ -108,8 +108,8 @@ impl<'d> View<'d> {
         self.kind.storage
     }
 
-    /// Returns the logical type of the elements, if there is a known one. If the `type` of a 1.1 component is unknown,
-    /// this is the logical type of its dtype.
+    /// Returns the logical type of the elements, or `None` if they have no logical type or an unknown one. If the `type` of a 1.1
+    /// component is unknown, returns the logical type that its dtype implies, if there is one.
     pub fn logical_type(&self) -> Option<LogicalType> {
         self.kind.logical.known
     }

@@ -411,9 +411,9 @@ impl<'a> Component<'a> {
         self.parts.index().special_elements(self.owner.first.wrapping_add(self.ordinal))
     }
 
-    /// Returns whether the message of `error` should name the type of the component. It should if zten does not read the
-    /// elements and `error` is the rule that says why, because the sentence of a rule does not name a type. The rule on
-    /// pickled objects is an exception, because its sentence says as much as the type.
+    /// Returns whether the message of `error` should name the element type of this component. The message should name the type if
+    /// zten does not read elements of the type and `error` reports this, because the sentence of the rule does not name a type.
+    /// It should not if the rule is the one on pickled objects, because the sentence of that rule says as much as the type.
     #[cfg(feature = "std")]
     fn is_unread_for(&self, error: &Error) -> bool {
         let pickles = self.facts().pickles.map(|pickles| pickles.unread);
@@ -668,8 +668,8 @@ impl<'a> Component<'a> {
         self.record.order.arrangement() != Arrangement::RowMajor
     }
 
-    /// Returns the strides of the dimensions in elements, outermost first; `None` if the elements are in row-major or
-    /// column-major order, or a field of records.
+    /// Returns the strides of the dimensions in elements, outermost first. Returns `None` if the elements are in row-major or
+    /// column-major order, or are one field of records.
     pub(crate) fn strides(&self) -> Option<&'a [u64]> {
         let is_listed = self.record.order.arrangement() == Arrangement::Strided;
         let details = self.details().filter(|_| is_listed)?;

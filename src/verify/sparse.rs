@@ -276,8 +276,8 @@ impl Cells {
         }
     }
 
-    /// Validates, after the last coordinate, that all cells are distinct. If cells do not ascend, a copy of them is
-    /// sorted.
+    /// Validates, after the last coordinate, that no two values of the tensor are in the same cell. If the cells do not ascend, a
+    /// copy of them is sorted to find a repeated cell.
     fn finish(&self) -> Result<(), BadIndex> {
         if self.all.is_sorted_by(|cell, next| cell < next) {
             return Ok(());

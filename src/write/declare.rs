@@ -223,7 +223,8 @@ impl<'a> NewComponent<'a> {
     }
 }
 
-/// A component in the form of the generation that is written, and the position of its blob.
+/// A component that was declared for the file that is being written: its fields as they are in the generation of that file, and
+/// the position of its blob.
 pub(super) struct DeclaredComponent<'a> {
     pub(super) role: &'a str,
     /// The position of the component among the declared components of its object, counted from 0.

@@ -290,8 +290,8 @@ struct NewFile<'p> {
 }
 
 impl NewFile<'_> {
-    /// Creates the file without a name, lets `work` write its content, and gives the file its name. Returns the result of `work`.
-    /// If `work` fails or `cancel` was set, no file appears.
+    /// Creates the file without a name or under a temporary name, lets `work` write its content, and gives the file its name.
+    /// Returns the result of `work`. If `work` fails or `cancel` was set, returns an error, and no file appears at the path.
     fn write<T>(
         &self,
         cancel: &Cancel,

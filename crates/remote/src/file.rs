@@ -218,9 +218,10 @@ impl Ahead {
         starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)
     }
 
-    /// Starts fetching the planned block that a read of `bytes` bytes at offset `at` needs, and the planned blocks after it. If no
-    /// planned block that is still to be fetched has these bytes, records the read, which may fetch ahead by itself
-    /// ([`begin_run`](Self::begin_run)).
+    /// Prepares for a read of `bytes` bytes at offset `at`: starts fetching the planned block that holds the byte at `at`, and
+    /// the planned blocks after this block. If the byte is neither in a block in memory or in flight nor in a planned block that
+    /// is still to be fetched, calls [`begin_run`](Self::begin_run), which records the read and may start fetching without a
+    /// plan.
     fn begin(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         if self.holding(at).is_none() {
             match self.planned(at) {

@@ -37,7 +37,8 @@ impl Shared {
         self.known.length.saturating_sub(u64_from_usize(self.tail.len()))
     }
 
-    /// Returns the bytes of `range`, a range of the file, that are in the tail that was fetched when the file was opened.
+    /// Returns those bytes of `range`, a range of offsets in the file, that lie within the tail. The tail was fetched when the
+    /// file was opened. Returns no bytes if the range ends before the tail.
     pub(crate) fn tail(&self, range: Range<u64>) -> Bytes {
         let within = |at: u64| {
             usize::try_from(at.saturating_sub(self.tail_start()))

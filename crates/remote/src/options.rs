@@ -43,10 +43,11 @@ impl Default for TimeLimits {
 /// The targets to which a server may redirect. At most five redirects are followed, and none for S3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirects {
-    /// Targets with the same scheme as the URL of the file, at a public address or on the server of the file itself.
+    /// Redirect targets with the same scheme as the URL of the file, either at a public address or on the server of the file
+    /// itself.
     #[default]
     Public,
-    /// Targets with the scheme `http` or `https`, at any address, also a private one.
+    /// Redirect targets with the scheme `http` or `https`, at any address, also a private one.
     Any,
 }
 

@@ -448,7 +448,8 @@ impl Policy {
         let required = self.require_digests.as_ref()?;
         let own = component.digest();
         let algorithm = own.as_ref().map(Digest::algorithm);
-        // In 0.1 the text of a digest may begin with the name of an algorithm and still not be a digest, so it is not accepted.
+        // A digest that zten cannot verify may have the name of a required algorithm, such as `xxh3:…` in 0.1 and 1.x, or the
+        // text `sha256` alone in 0.1. Such a digest does not satisfy the policy.
         let is_verifiable = !matches!(own, Some(Digest::Unverifiable(_)));
         if is_verifiable && required.iter().any(|one| Some(one.as_str()) == algorithm) {
             return None;

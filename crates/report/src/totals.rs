@@ -104,9 +104,10 @@ impl FileTotals {
         types
     }
 
-    /// Returns phrases for text output, such as "8 parameters: 32 B of f32" and "4 B of u8": the number of parameters with the
-    /// decoded bytes of the first type, and then the decoded bytes of each further type. A question mark stands for a number of
-    /// bytes that is not known.
+    /// Returns phrases for text output, such as "8 parameters: 28 B of f32" and "1 B of u8": the number of parameters, counted
+    /// over all types, with the decoded bytes of the first type, and then the decoded bytes of each further type. For a file
+    /// without components, the only phrase is the number of parameters. A question mark stands for a number of bytes that is not
+    /// known.
     pub fn phrases(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),

@@ -101,8 +101,9 @@ fn scales(convention: Convention) -> &'static [&'static str] {
 }
 
 impl Gate {
-    /// Finds the groups in the file with `manifest`, and adds the notes on tensors that contradict each other to `notes`. No
-    /// content is read. For a file whose format has no rules on quantized tensors, nothing is found.
+    /// Lists the components of quantized tensors whose content the check has to examine, such as scales. Adds notes to `notes` on
+    /// tensors of the same group that contradict each other. No content is read here. For a file whose format has no rules on
+    /// quantized tensors, the list is empty and no note is added.
     pub(crate) fn new(manifest: ManifestRef<'_>, notes: &mut Notes) -> Result<Self, Error> {
         let mut gate = Self::default();
         let Some(rules) = manifest.facts().quantized else { return Ok(gate) };

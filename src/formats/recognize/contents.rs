@@ -267,9 +267,9 @@ fn is_tensor_proto(start: &[u8]) -> bool {
         || matches!(field(rest), Some((4..=11, Field::Bytes(_), _))) && dimensions <= 16
 }
 
-/// Returns whether a file is a checkpoint of Flax: nested `MessagePack` maps with text keys, where the first innermost value is
-/// an extension of type 1 to 3 (array, complex number or scalar) or an array in chunks. If `start` ends before this value, two
-/// nested maps suffice.
+/// Returns whether a file is a checkpoint of Flax: nested `MessagePack` maps with text keys. The first entry of each map is
+/// followed until it is an extension of type 1 to 3 (array, complex number or scalar), or the mark of an array that Flax has
+/// split into chunks. If `start` ends within or right after a key, two nested maps suffice.
 pub(super) fn is_flax(start: &[u8]) -> bool {
     let mut rest = start;
     let mut depth: u32 = 0;

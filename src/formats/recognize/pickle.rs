@@ -663,7 +663,7 @@ struct Line {
     head: [u8; HEAD],
     /// The length of the line in bytes.
     length: u64,
-    /// The last two bytes.
+    /// The last two bytes of the line, in their order. A line of fewer bytes has zeros before them.
     ends: [u8; 2],
     /// The spelling of the line as a name.
     spelling: Spelling,

@@ -115,7 +115,8 @@ pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
         return false;
     }
     match rule {
-        // Configuration files have any suffix, and may begin with a key such as "message".
+        // A page or message is expected: configuration files in XML or JSON can have any other suffix, and the JSON may begin
+        // with a key such as "message".
         Rule::FormatXml | Rule::FormatJsonError => true,
         _ => WEB.contains(&&*suffix) || TEXT.contains(&&*suffix) || SOURCE.contains(&&*suffix),
     }

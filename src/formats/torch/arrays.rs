@@ -331,8 +331,8 @@ impl<'p> Pickle<'p> {
             return Type::Unknown;
         }
         let order = text(order).filter(|order| *order != "=").unwrap_or_default();
-        // The name is short enough for the stack. An allocation could fail, and a number would then be left out as an unknown
-        // value.
+        // The name is short enough for the stack. An allocation on the heap could fail, and since this function returns no
+        // error, a known dtype would then be taken for an unknown one.
         let mut spelled = [0; 1 + LONGEST_NAME];
         for (place, byte) in spelled.iter_mut().zip(order.bytes().chain(name.bytes())) {
             *place = byte;

@@ -396,8 +396,9 @@ impl<'p> Pickle<'p> {
         operand.unwrap_or_default()
     }
 
-    /// Returns the bytes of the text at position `at`, and charges them to the memory of the pickle, because a pickle can refer
-    /// to one long text many times, in a few bytes each.
+    /// Returns the bytes of the text in the instruction at offset `at` of the pickle, and charges them to the memory that the
+    /// pickle may take, because a pickle can refer to one long text many times, in a few bytes each. Fails if the pickle may not
+    /// take that much more memory.
     pub(super) fn charged(&mut self, at: u32) -> Result<&'p [u8], FormatError> {
         let bytes = self.bytes(at);
         self.charge(bytes.len())?;

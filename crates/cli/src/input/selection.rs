@@ -63,7 +63,7 @@ impl<'a> Selection<'a> {
             Some(Sort::Size) => selection.sort_by_number(|object| Reverse(stored(object))),
             Some(Sort::Offset) => selection.sort_by_number(|object| {
                 let offset = object.components().map(|component| component.extent().offset()).min();
-                // Objects without data have no offset, and come last.
+                // A tensor without components has no offset, and comes last.
                 offset.unwrap_or(u64::MAX)
             }),
         }

@@ -53,7 +53,8 @@ impl Flaw {
     ];
 }
 
-/// The largest number of further objects whose names are printed for each [`Flaw`].
+/// The largest number of further objects that a message names for each [`Flaw`]. Further objects are those with problems, except
+/// the one whose problem the message describes in full.
 const NAMES: usize = 8;
 /// The largest number of terminal columns of the name of a further object.
 const NAME: usize = 40;

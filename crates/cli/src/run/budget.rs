@@ -52,7 +52,7 @@ pub(crate) enum Task {
     Decode,
     /// Decoding the components of two files in parallel.
     Compare,
-    /// Writing the content of a file, or of several files of one model, to a new file.
+    /// Converting or editing: writing the content of a file, or of several files of one model, to one or more new files.
     Convert,
     /// Making a patch from two files, applying or checking patches, or printing a patch.
     Patch,
@@ -163,7 +163,8 @@ pub(crate) fn for_task(
         .saturating_add(held)
         .saturating_add(streams)
         .saturating_add(decoders.saturating_mul(threads))
-        // A stream is read into a buffer, whose old and new allocation coexist while it grows.
+        // A file from standard input is read into a buffer. While the buffer grows, its old and its new allocation exist at the
+        // same time.
         .saturating_add(if *is_held { limits.decoded().saturating_mul(2) } else { 0 });
 
     let decoded = lengths.iter().map(|length| limits.decoded_total(*length));

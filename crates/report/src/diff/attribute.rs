@@ -32,7 +32,8 @@ const MAP: u8 = 5 << 5;
 const TAG: u8 = 6 << 5;
 /// The first byte of an array of indefinite length in CBOR, with which every array begins in the normal form.
 const ARRAY: u8 = 0x9f;
-/// The first byte of a map of indefinite length in CBOR, with which a map begins in the normal form if its entries are not sorted.
+/// The first byte of a map of indefinite length in CBOR. In the normal form, a map begins with this byte if its entries are
+/// hashed in the order of the file, because sorting them would exceed the limit [`ENTRIES`].
 const LONG_MAP: u8 = 0xbf;
 /// The byte that ends an array or map of indefinite length in CBOR.
 const BREAK: u8 = 0xff;

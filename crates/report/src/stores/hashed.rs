@@ -10,7 +10,7 @@ use zten::{Error, ReadAt};
 
 use super::BlobDigest;
 
-/// The number of bytes that are read at a time when bytes are hashed that no caller has read.
+/// The number of bytes that are read at a time when bytes are read only to be hashed.
 const CHUNK: usize = 256 << 10;
 
 /// A source of the bytes of a file that also computes their digest. Bytes that the caller reads in the order of the file are hashed

@@ -161,7 +161,8 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
             }
             false
         }
-        // The suffix `.npz` makes a zip archive one of NumPy, whatever its first member is.
+        // A zip archive whose first member tells no format is read as an archive of NumPy if its name ends in `.npz`. A file in
+        // memory has no name, so it is rejected by a rule `format-…`.
         (Ok(opened), Err(other)) => {
             let is_other = other.rule().is_some_and(|id| id.starts_with("format-"));
             assert!(

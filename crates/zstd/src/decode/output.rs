@@ -335,7 +335,8 @@ mod tests {
         }
     }
 
-    /// Checks that the decoded bytes are the same as without a ring, wherever the ring returns to its front.
+    /// Checks that decoding into the ring gives the same bytes as decoding into a buffer of unlimited size, wherever the ring
+    /// returns to the front of its buffer. Matches also refer to bytes from before the return.
     #[test]
     fn matches_reach_over_the_turn() {
         let mut state = 1_u32;

@@ -23,8 +23,8 @@ const REPEATING: u32 = 9;
 /// The lowest estimated cost of a literal in bits. In a block of many matches, literals are the bytes without a match,
 /// which are rarer than in the block as a whole and so have longer codes.
 const LITERAL: u8 = 4;
-/// The logarithm of the number of bytes without a match after which positions are skipped. The longer the search fails, the
-/// more positions are skipped, because the data is probably noise.
+/// The base-2 logarithm of the number of bytes without a match after which the search begins to skip positions. The longer the
+/// search finds no match, the more positions it skips, because the data is probably noise.
 const PATIENCE: u32 = 6;
 /// The number of low bits of an entry that are a hash of the bytes there. The other bits are the position.
 const TAG: u32 = 8;

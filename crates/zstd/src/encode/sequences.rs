@@ -55,7 +55,7 @@ fn highest(number: u32) -> u8 {
     u8::try_from(number.checked_ilog2().debug_expect()).debug_expect()
 }
 
-/// The encoding of one kind of codes, for all sequences of a block.
+/// The encoding of the codes of one kind (those of literals lengths, match lengths or offset values) in all sequences of a block.
 struct Mode {
     /// The table, or `None` if all codes of the block are equal.
     table: Option<fse::Table>,

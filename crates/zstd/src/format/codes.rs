@@ -59,7 +59,7 @@ pub(crate) const LENGTHS: Alphabet = Alphabet {
     ],
 };
 
-/// The codes of offset values.
+/// The codes of offset values, by which sequences give the distances of their matches.
 pub(crate) const OFFSETS: Alphabet = Alphabet {
     ranges: &ranges(
         1,

@@ -68,7 +68,7 @@ impl Record {
         self.rule = finding.row.map(zten::rules::Row::id);
     }
 
-    /// Notes why the file was not checked.
+    /// Records why the file was not checked, as one word for `error`, such as `deadline`.
     pub(super) fn lost(&mut self, error: &JobError) {
         self.lost = Some(match error {
             JobError::QueueFull | JobError::Waited(_) => "busy",

@@ -27,7 +27,8 @@ impl Histogram {
     /// The number of intervals.
     pub const INTERVALS: usize = 256;
     const SPAN: i64 = 256;
-    /// The binary logarithm of the smallest difference of two finite `f64`, which is the width at the beginning.
+    /// The binary logarithm of the width of the intervals before the first number is counted. The width is then the smallest
+    /// difference between two different finite `f64`.
     const NARROWEST: i32 = -1074;
     /// The bound for multiples of the width, 2^52. Below it, the two ends of an interval are different numbers.
     const MOST: f64 = 4_503_599_627_370_496.0;

@@ -121,7 +121,7 @@ fn of_other_kind(
 
 fn options(args: &Check) -> OpenOptions {
     let mut options = args.strictness.options();
-    // An unknown import does not keep the file from opening, and is compared with the names in the policy.
+    // If the policy lists imports, a file with unknown imports is opened, and its imports are compared with the list later.
     if args.policy.as_ref().is_some_and(|policy| policy.allows_globals()) {
         options = options.tolerate(Tolerance::TorchGlobal);
     }

@@ -119,8 +119,8 @@ fn memory_follows_the_manifest_that_is_written() {
     }
 }
 
-/// Measures conversions of zTensor files to zTensor files, and compares the peak of memory with the lengths of both
-/// manifests.
+/// Measures conversions of zTensor files to zTensor files, and checks that the peak of memory is bounded by the lengths of the
+/// manifest that is read and of the manifest that is written.
 #[test]
 fn memory_follows_manifests() {
     let folder = tempfile::tempdir().unwrap();

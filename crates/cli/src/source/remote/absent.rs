@@ -52,13 +52,13 @@ impl Remote {
         Err(absent())
     }
 
-    /// Fails as [`open`](Self::open) does.
+    /// Always fails, because this build cannot read remote files. The error has the advice to build the feature `remote`.
     #[cfg(target_os = "linux")]
     pub(crate) fn start(_: &Path, _: u32) -> io::Result<File> {
         Err(absent())
     }
 
-    /// Fails as [`open`](Self::open) does.
+    /// Always fails, because this build cannot read remote files. The error has the advice to build the feature `remote`.
     #[cfg(target_os = "linux")]
     pub(crate) fn received(_: File, _: u32) -> io::Result<Self> {
         Err(absent())

@@ -77,7 +77,8 @@ mod in_file {
         Sha256::digest(repository.as_bytes()).into()
     }
 
-    /// Returns the commit of `repository`, a name with its revision, or `None` if it is not in the list.
+    /// Returns the commit that the list has for `repository`, the name of a repository on the hub with its revision. Returns
+    /// `None` if the list has no commit for this name yet.
     pub(super) fn known(repository: &str) -> io::Result<Option<String>> {
         let (list, sum) = (list()?, sum(repository));
         let mut offset = 0;
@@ -112,7 +113,8 @@ mod in_memory {
 
     static LIST: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
 
-    /// Returns the commit of `repository`, a name with its revision, or `None` if it is not in the list.
+    /// Returns the commit that the list has for `repository`, the name of a repository on the hub with its revision. Returns
+    /// `None` if the list has no commit for this name yet.
     #[expect(clippy::unnecessary_wraps, reason = "on Linux, it may fail")]
     pub(super) fn known(repository: &str) -> io::Result<Option<String>> {
         let list = LIST.lock().unwrap_or_else(PoisonError::into_inner);

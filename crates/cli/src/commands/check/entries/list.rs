@@ -13,7 +13,7 @@ pub(super) struct List {
     file: File,
     end: u8,
     buffer: Vec<u8>,
-    /// The number of bytes at the start of `buffer` whose names have been returned.
+    /// The number of bytes at the start of `buffer` whose file names `next` has already returned or skipped.
     taken: usize,
     is_over: bool,
 }
