@@ -464,7 +464,13 @@ impl<'a> Component<'a> {
     /// Returns the storage type of the elements, or the reason why they cannot be read.
     #[inline]
     fn stored_and_known(&self) -> Result<StorageType, Unsupported> {
-        let storage = self.stored_or_why()?;
+        self.if_known(self.stored_or_why()?)
+    }
+
+    /// Returns `storage`, or the reason why the format of this file does not allow an unknown logical type, if the component has
+    /// one.
+    #[inline]
+    fn if_known(&self, storage: StorageType) -> Result<StorageType, Unsupported> {
         match (self.logical().unknown, self.facts().unknown_type) {
             (true, Some(why)) => Err(why),
             _ => Ok(storage),
@@ -496,9 +502,9 @@ impl<'a> Component<'a> {
 
     /// Returns the state of the component.
     pub(crate) fn state(&self) -> State {
-        // The state describes the component itself, so a shard that was not found does not make the component unread.
-        match self.stored_and_known() {
-            Err(why) if why != Unsupported::Shard => State::Unread(self.reason(why)),
+        // The state describes the component itself, so it does not depend on whether the shard was found.
+        match self.declared().and_then(|storage| self.if_known(storage)) {
+            Err(why) => State::Unread(self.reason(why)),
             _ if self.logical().unknown => State::Opaque,
             _ => State::Readable,
         }
@@ -510,6 +516,13 @@ impl<'a> Component<'a> {
         if self.is_in_shard() && self.has_no_source() {
             return Err(Unsupported::Shard);
         }
+        self.declared()
+    }
+
+    /// Returns the storage type that the manifest gives, or the reason why the elements cannot be read in any file: an unknown
+    /// encoding, or a dtype without a storage type.
+    #[inline]
+    fn declared(&self) -> Result<StorageType, Unsupported> {
         if self.encoding() == Encoding::Unknown {
             return Err(Unsupported::Encoding);
         }

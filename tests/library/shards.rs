@@ -13,7 +13,7 @@ use zten::shards::{Files, Find};
 use zten::verify::{self, Subject, Summary, Verifier};
 use zten::{
     Archive, Component, Digest, Error, ErrorKind, InMemory, Limits, Loader, OpenOptions, ReadAt,
-    Tensor,
+    State, Tensor,
 };
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, Shards, corpus, misuse, reads, sharded};
@@ -226,6 +226,31 @@ fn a_missing_shard_does_not_affect_other_components() {
     let error = shards.verify().unwrap_err();
     assert_eq!((error.rule(), error.offset()), (Some("unsupported-shard"), Some(shard.offset())));
     assert_eq!(&root[usize::try_from(shard.offset()).unwrap()..][..2], b"as");
+}
+
+/// A tensor in a shard that was not found has the state that it has in a file of its own: what is unknown about it stays unknown.
+#[test]
+fn the_state_does_not_depend_on_the_shard() {
+    use zten_corpus::v2::{file, object, part};
+
+    let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
+    let state = |in_shard: bool, key: &str, value: &str| {
+        let tensor = object(&[4], "dense", vec![("data", part("u8", 4096, 4))]);
+        let mut root = file(vec![("x", tensor)]).blob(4096, &[0; 4]).set(key, text(value));
+        if in_shard {
+            root =
+                root.set("shards", fields([("s", shard.clone())])).set("x:data/shard", text("s"));
+        }
+        let file = root.bytes();
+        Archive::from_bytes(&file).unwrap().tensor("x").unwrap().state()
+    };
+    let mut states = Vec::new();
+    for (key, value) in [("x:data/dtype", "u8"), ("x:data/encoding", "x/1"), ("x:data/type", "x")] {
+        let found = state(false, key, value);
+        assert_eq!(state(true, key, value), found, "{key}");
+        states.push(matches!(found, State::Unread(_)));
+    }
+    assert_eq!(states, [false, true, true]);
 }
 
 #[test]
