@@ -25,8 +25,14 @@ const URLS = {
   write: () => new URL('./write.wasm', import.meta.url),
 }
 
-let fetched = (url: URL): Promise<BufferSource> =>
-  fetch(url).then(reply => reply.ok ? reply.arrayBuffer() : Promise.reject(new Error(`status ${reply.status}`)))
+/** Fetches the bytes of a wasm module over HTTP. Throws an error if the status of the reply is not that of a success. */
+export const overHttp = async (url: URL): Promise<BufferSource> => {
+  const reply = await fetch(url)
+  if (!reply.ok) throw new Error(`status ${reply.status}`)
+  return reply.arrayBuffer()
+}
+
+let fetched = overHttp
 const given: WasmModules = {}
 const modules = new Map<keyof WasmModules, Promise<WebAssembly.Module>>()
 

@@ -1,7 +1,7 @@
 /** The package in Node. It reads wasm modules whose URLs are `file:` from disk, because `fetch` of Node does not. */
 import { readFile } from 'node:fs/promises'
-import { load } from './module.ts'
+import { load, overHttp } from './module.ts'
 
-load(async url => url.protocol === 'file:' ? readFile(url) : (await fetch(url)).arrayBuffer())
+load(async url => url.protocol === 'file:' ? readFile(url) : overHttp(url))
 
 export * from './index.ts'

@@ -547,12 +547,15 @@ await test('modules: where they are, and what fails of them', async () => {
     setWasm({ zten: given })
     assert.equal((await check(dense)).verdict, 'valid')
   }
+  const empty = await serve(() => undefined)
   for (const [given, message] of [[new Uint8Array(8), /WebAssembly.compile/], [new URL('http://127.0.0.1:1/zten.wasm'), /fetch failed/],
+    [`${empty.url}zten.wasm`, /could not be loaded: status 404/],
     ['nowhere.wasm', /Invalid URL/], [pathToFileURL(`${folder}none.wasm`), /ENOENT/], [TRAP, /the wasm module stopped: unreachable/]]) {
     setWasm({ zten: given, full: given })
     for (const bytes of [dense, array]) await assert.rejects(open(bytes), error => error instanceof ZtenError && error.verdict === 'error' && message.test(error.message) && error.cause !== undefined)
     assert.match((await check(dense)).message, message)
   }
+  empty.server.close()
   setWasm({ zten, formats: full, full })
   assert.equal((await check(array)).verdict, 'valid')
   setWasm({ formats })
