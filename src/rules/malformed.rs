@@ -316,7 +316,7 @@ catalog! {
     QuantZeroPoint "quant-zero-point", Spec("v2 §5.2"), V2,
         "`zero_point` has the form `none`, `implied` or `tensor`, and the form `tensor` has the packing `plain` or `same_as_data`.", "the form of the attribute `zero_point` is not `none`, `implied` or `tensor`, or its packing is not `plain` or `same_as_data`", WRITER;
     GgufBlock "gguf-block", Spec("v2 §5.2"), V2,
-        "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "a block of size {} is empty, or does not divide the number of elements", WRITER;
+        "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "`elems_per_block` or `block_bytes` is {}, which is 0 or does not divide the number of elements", WRITER;
     ProfileRoles "profile-roles", Spec("v2 §5.2"), V2,
         "`zt.mx/1` has the parts `data` and `scales`; `zt.quant_group/1` also has `zeros` if the zero points are a tensor; `gguf.NAME/1` has `data`. There are no other parts.", "the object lacks a part that its layout requires, or has an additional part", WRITER;
     ProfileDtype "profile-dtype", Spec("v2 §5.2"), V2,

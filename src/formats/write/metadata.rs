@@ -57,7 +57,7 @@ impl<'a> Metadata<'a> {
         let most = Limits::default().keys();
         if u64_from_usize(count) > most.into() {
             return Err(Inexpressible::file(format!(
-                "its metadata would have {count} keys, and readers take at most {most}"
+                "its metadata would have {count} keys, and zten reads at most {most} by default"
             )));
         }
         let json_keys = (!keys.is_empty()).then(|| serde_json::Value::from(keys).to_string());

@@ -179,7 +179,7 @@ fn the_corpus_is_exported_or_named() {
                             *rejected.entry(words.join(" ")).or_default() += 1;
                             let whole = sentence.contains("the attribute \"")
                                 || sentence.contains("tensors; a .npy")
-                                || sentence.contains("keys, and readers take")
+                                || sentence.contains("keys, and zten reads")
                                 || sentence.contains("it is a data shard");
                             assert!(whole || subject.starts_with('"'), "{why}");
                             // These errors reject objects whose dtype the format can hold: because of the name, the
