@@ -26,7 +26,7 @@ pub(crate) fn reverse(bytes: &mut [u8]) {
 
 /// Which signs of the elements are the opposite of the stored signs. PyTorch stores a negated or conjugated view without changing
 /// the bytes: a negated view has the opposite sign in every element, and a conjugated view in every imaginary part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Negation {
     /// Whether real elements, and the real parts of complex elements, have the opposite of the stored sign.
     pub real: bool,

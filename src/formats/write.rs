@@ -37,7 +37,7 @@ pub use metadata::json_texts;
 #[cfg(feature = "files")]
 pub use save::{NamedTensor, save};
 pub use tensors::Tensors;
-pub use ties::{has_ties, is_tied};
+pub use ties::{has_ties, is_tied, tie_order};
 
 /// Options for writing a file with [`write()`] or a [`Draft`].
 #[derive(Clone, Copy, Debug, Default)]

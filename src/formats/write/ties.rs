@@ -2,6 +2,7 @@
 //! without sharing store them twice.
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use crate::element::ByteOrder;
 use crate::error::OutOfMemory;
@@ -11,29 +12,34 @@ use crate::manifest::{Component, Manifest, Tensor};
 /// Returns whether `one` and `other` have the same elements because each consists of the same bytes with the same shape, type, byte
 /// order, encoding and signs. Tensors with several components do not count, nor do tensors with strides.
 pub fn is_tied(one: &Tensor<'_>, other: &Tensor<'_>) -> bool {
-    let (Some(first), Some(second)) = (only_component(one), only_component(other)) else {
-        return false;
+    only_component(one).is_some_and(|data| !data.is_strided())
+        && only_component(other).is_some_and(|data| !data.is_strided())
+        && tie_order(one, other).is_eq()
+}
+
+/// Compares two tensors by all that [tied](is_tied) tensors have in common: the bytes of the component `data`, and how these bytes
+/// are interpreted. In a list that is sorted in this order, tied tensors are next to each other, also if the list has other views
+/// of the same bytes.
+pub fn tie_order<'m>(one: &Tensor<'m>, other: &Tensor<'m>) -> Ordering {
+    let properties = |tensor: &Tensor<'m>| {
+        tensor.component("data").map(|data| {
+            let extent = data.extent();
+            let is_big = data.byte_order() == ByteOrder::Big;
+            (
+                (data.shard(), extent.offset(), extent.end()),
+                (data.is_strided(), data.negation(), is_big, data.stored_encoding().name()),
+                (data.dtype().name(), data.type_name(), tensor.layout_name()),
+            )
+        })
     };
-    first.shard() == second.shard()
-        && first.extent() == second.extent()
-        && kind(&first) == kind(&second)
-        && first.dtype() == second.dtype()
-        && first.stored_encoding() == second.stored_encoding()
-        && first.negation() == second.negation()
-        && one.layout_name() == other.layout_name()
-        && one.shape().iter().eq(other.shape().iter())
-        && !first.is_strided()
-        && !second.is_strided()
+    properties(one)
+        .cmp(&properties(other))
+        .then_with(|| one.shape().iter().cmp(other.shape().iter()))
 }
 
 /// Returns the component `data` of `tensor` if the tensor has no other component.
 fn only_component<'m>(tensor: &Tensor<'m>) -> Option<Component<'m>> {
     tensor.component("data").filter(|_| tensor.components().count() == 1)
-}
-
-/// Returns the name of the element type of `component`, and whether the bytes of each element are in big-endian order.
-fn kind<'m>(component: &Component<'m>) -> (&'m str, bool) {
-    (component.type_name(), component.byte_order() == ByteOrder::Big)
 }
 
 /// Returns whether two dense, uncompressed tensors of `manifest` are [tied](is_tied). Tensors without bytes do not count.
@@ -46,21 +52,19 @@ pub fn has_ties<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Result<bool, OutOfMem
         let data = only_component(&tensor).filter(|data| data.encoding() == Encoding::Raw);
         let Some(data) = data.filter(|data| data.extent().length() > 0) else { continue };
         all.try_reserve(1).map_err(|_| OutOfMemory)?;
-        let extent = data.extent();
-        all.push((data.shard(), extent.offset(), extent.end(), tensor));
+        all.push(((data.shard(), data.extent().offset()), tensor));
     }
-    // Only neighbors are compared, as `zten convert` does. A tie is missed if another view of the same bytes lies between its
-    // tensors: the tensors are then written twice.
-    all.sort_unstable_by_key(|(shard, start, end, tensor)| {
-        (*shard, *start, *end, tensor.ordinal())
+    // Offsets differ in most pairs, so the other properties are rarely looked up.
+    all.sort_unstable_by(|(place, tensor), (other_place, other)| {
+        place.cmp(other_place).then_with(|| tie_order(tensor, other))
     });
     let mut pairs = all.windows(2);
-    Ok(pairs.any(|pair| matches!(pair, [(.., one), (.., other)] if is_tied(one, other))))
+    Ok(pairs.any(|pair| matches!(pair, [(_, one), (_, other)] if is_tied(one, other))))
 }
 
 #[cfg(all(test, feature = "torch"))]
 mod tests {
-    use zten_corpus::other::torch::{call, dict, file, int, numbers, ordered, storage};
+    use zten_corpus::other::torch::{self, call, dict, file, int, numbers, ordered, storage};
 
     use super::*;
     use crate::archive::Archive;
@@ -87,6 +91,25 @@ mod tests {
             let archive = Archive::from_bytes(&bytes).unwrap();
             let [a, b] = ["a", "b"].map(|name| archive.tensor(name).unwrap());
             assert_eq!(is_tied(&a, &b), tied);
+        }
+    }
+
+    /// Checks that ties are found among other views of the same bytes: transposed, or of another shape.
+    #[test]
+    fn views_between_tied_tensors_do_not_hide_the_tie() {
+        let view = |shape: &[u8], strides: &[u8]| {
+            torch::tensor(storage("FloatStorage", "0", 6), 0, shape, strides)
+        };
+        let whole = || view(&[2, 3], &[3, 1]);
+        let others = [view(&[3, 2], &[1, 3]), view(&[6], &[1]), view(&[3, 2], &[2, 1])];
+        let [transposed, flat, wide] = others;
+        for (last, tied) in [(whole(), true), (view(&[1, 6], &[6, 1]), false)] {
+            let tensors = [("a", whole()), ("b", transposed.clone()), ("c", flat.clone())];
+            let tensors = [&tensors[..], &[("d", wide.clone()), ("e", last)]].concat();
+            let bytes = file(&dict(&tensors), &[&[0; 24]]);
+            let archive = Archive::from_bytes(&bytes).unwrap();
+            assert_eq!(archive.tensors().count(), 5);
+            assert_eq!(has_ties(archive.manifest()).unwrap(), tied);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zten_corpus::other::torch::{dict, file, storage, tensor};
 
 use crate::schema::Schema;
 use crate::{
@@ -159,6 +160,31 @@ fn tied_tensors_are_reported_and_may_be_written_once() {
     let why = failed(convert("b.npz", &["--tied=keep-first"]), 2);
     assert!(why.contains("--tied keep-first is for an OUT that ends in"), "{why}");
     succeeded_text(convert("c.safetensors", &["--tied=copy"]));
+}
+
+/// Checks that views of another shape or order between two tied tensors do not hide the tie.
+#[test]
+fn tied_tensors_are_written_once_with_other_views_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.pt");
+    let view =
+        |shape: &[u8], strides: &[u8]| tensor(storage("FloatStorage", "0", 6), 0, shape, strides);
+    let tensors = [
+        ("a", view(&[2, 3], &[3, 1])),
+        ("b", view(&[3, 2], &[1, 3])),
+        ("c", view(&[6], &[1])),
+        ("d", view(&[2, 3], &[3, 1])),
+    ];
+    fs::write(&path, file(&dict(&tensors), &[&[0; 24]])).unwrap();
+    let out = folder.path().join("model.safetensors");
+    let options = [out.to_str().unwrap(), "--tied=keep-first"];
+    let text = succeeded_text(run("convert", &path, &options));
+    assert!(text.contains("\n  3 names share one storage: written 3 times\n"), "{text}");
+    let document = succeeded_json(run("ls", &out, &["--json"]));
+    assert_eq!(document["attributes"], json!({ "d": "a" }));
+    let objects = document["objects"].as_array().unwrap();
+    let names: Vec<_> = objects.iter().map(|own| own["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
 }
 
 /// Tensors that repeat the elements of a small storage could expand to many times its bytes, so the command writes them only if the

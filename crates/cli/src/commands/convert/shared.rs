@@ -1,7 +1,7 @@
 //! Storage that several tensors share, or that one tensor repeats by strides of 0. A PyTorch checkpoint stores such bytes once;
 //! most other formats store them once for each tensor.
 
-use zten::formats::write::is_tied;
+use zten::formats::write::{is_tied, tie_order};
 use zten::num::u64_from_usize;
 use zten::{Encoding, Layout, Tensor};
 
@@ -51,7 +51,13 @@ impl Shared {
             all.try_reserve(1).map_err(|_| "out of memory".to_owned())?;
             all.push(stored);
         }
-        all.sort_unstable_by_key(|own| (own.shard, own.start, own.end, own.tensor.ordinal()));
+        all.sort_unstable_by(|one, other| {
+            let range = (one.shard, one.start, one.end);
+            let order = range.cmp(&(other.shard, other.start, other.end));
+            // Tied tensors come next to each other, the first one of the file before its repetitions.
+            let order = order.then_with(|| tie_order(&one.tensor, &other.tensor));
+            order.then_with(|| one.tensor.ordinal().cmp(&other.tensor.ordinal()))
+        });
         let (mut shared, mut rest) = (Self::default(), all.as_slice());
         while let Some(first) = rest.first() {
             let mut end = first.end;
