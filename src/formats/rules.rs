@@ -252,12 +252,12 @@ catalog! {
         "The data of a tensor ends within the file.", "the data extends beyond the end of the file", DAMAGED;
     GgufOverlap "gguf-overlap", Invalid, Policy("no byte belongs to two tensors"), GGUF,
         "No two tensors share data.", "two tensors share data", AMBIGUOUS;
-    GgufContiguous "gguf-contiguous", Invalid, Policy("every byte belongs to a tensor"), GGUF,
+    GgufContiguous "gguf-contiguous", Invalid, Policy("every byte after the header belongs to a tensor or is padding"), GGUF,
         "The data of each tensor begins at the first aligned offset after the data of the tensor before it.",
         "the data does not begin at the first aligned offset after the data of the tensor before it", WRITER;
     GgufPadding "gguf-padding", Invalid, Spec("GGUF: File structure"), GGUF,
         "Padding bytes are zero.", "a byte of padding is not zero", WRITER;
-    GgufTrailing "gguf-trailing", Invalid, Policy("every byte belongs to a tensor"), GGUF,
+    GgufTrailing "gguf-trailing", Invalid, Policy("every byte after the header belongs to a tensor or is padding"), GGUF,
         "Only padding follows the data of the tensors.",
         "bytes follow the last tensor", APPENDED_TO_TENSORS;
     GgufSplit "gguf-split", Invalid, Spec("llama.cpp: gguf-split"), GGUF,

@@ -22,9 +22,11 @@ pub(crate) fn dims(shape: &[u64]) -> Result<Vec<usize>> {
     let dims = dims?;
     let times = |count: usize, side: &usize| count.checked_mul(*side);
     let count = dims.iter().try_fold(1, times).and(dims.iter().rev().try_fold(1, times));
-    count
-        .map(|_| dims)
-        .ok_or_else(|| Error::msg("the shape has more elements than candle can count"))
+    count.map(|_| dims).ok_or_else(|| {
+        Error::msg(
+            "candle multiplies the dimensions of the shape one by one, and a product overflows",
+        )
+    })
 }
 
 /// Reads, decodes and verifies a dense tensor of zten, and returns it as a tensor of candle on `device`.

@@ -94,8 +94,8 @@ patch_rows! {
         "the description of the changes is not valid"
         "Fetch the patch again, or make it again.";
     PATCH_STREAM "patch-stream" Invalid
-        "Each object of a patch is a chunk of a stream or a whole tensor, and each stream has as many bytes as all changes together declare."
-        "the streams do not have the bytes that the changes need"
+        "Each object of a patch is a chunk of a stream or a whole tensor. The length of each stream is the sum of the lengths that the changes declare for it."
+        "an object of the patch is no valid chunk and no whole tensor, or a stream has more or fewer bytes than the changes declare"
         "Fetch the patch again, or make it again.";
     PATCH_FRAME "patch-frame" Invalid
         "The changes of a component are stored in frames of 65,536 elements each. Each frame changes only elements that the component has, by differences that are possible for their type."

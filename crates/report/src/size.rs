@@ -57,7 +57,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     let bytes = scale.and_then(|(_, scale)| digits.parse::<u64>().ok()?.checked_mul(*scale));
     bytes.ok_or_else(|| {
         format!(
-            "invalid size {text:?}: expected a number of bytes, optionally with KB, MB, GB or TB (decimal), or KiB, MiB, GiB, TiB, K, M, G or T (binary)"
+            "invalid size {text:?}: expected a number of bytes, optionally with KB, MB, GB or TB (decimal), or KiB, MiB, GiB, TiB, K, M, G or T (binary), and less than 2^64 bytes in all"
         )
     })
 }
