@@ -42,7 +42,7 @@ pub fn is_hidden(c: char) -> bool {
     turns.partition_point(|turn| *turn <= code) % 2 == 1
 }
 
-/// Returns whether `c` is written as an escape: a hidden character, a quote or a backslash. Different names then look
+/// Returns whether `c` is written as an escape: a hidden character, a double quote or a backslash. Different names then look
 /// different.
 fn is_escaped(c: char) -> bool {
     matches!(c, '"' | '\\') || is_hidden(c)

@@ -113,7 +113,8 @@ impl Tensor<'_> {
     }
 }
 
-/// The rest of a buffer that is filled with a range of the values of a tensor, while all values are read in order.
+/// A filter for a range of the values of a tensor. It gets all values in order, and copies those in the range to a buffer. `rest`
+/// is the part of the buffer that is still to be filled.
 #[cfg(feature = "dequantize")]
 struct Window<'v> {
     /// The number of values that are still to be skipped before the first value of the range.

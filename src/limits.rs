@@ -3,7 +3,7 @@
 use crate::error::{Error, Misuse};
 use crate::num::enum_all;
 
-/// The fixed numbers of the zTensor formats.
+/// The constants of the zTensor formats: alignments of blobs, and bounds on sizes and on the depth of nesting.
 pub(crate) mod format {
     /// The alignment of blobs in bytes before generation 2: v0.1 §3.2, v1.1 I.2, v1.2 §4.
     pub(crate) const ALIGNMENT: u64 = 64;
@@ -196,8 +196,8 @@ pub enum Tolerance with
 {
     /// `narrow-indices`: integer index types other than `u64` in 1.2 files.
     NarrowIndices = "narrow-indices",
-    /// `shared-blobs`: blobs that any number of components share, at the same offset and with the same length. In files of 0.1
-    /// and 1.x, such blobs break `blob-overlap` by default, unless they are empty.
+    /// `shared-blobs`: several components of a file of 0.1 or 1.x that have one blob, with the same offset and length. By default
+    /// they break `blob-overlap`, unless the blob is empty. Blobs that overlap only in part are rejected all the same.
     SharedBlobs = "shared-blobs",
     /// `missing-zeros`: a quantized object without `zeros`, which is symmetric.
     MissingZeros = "missing-zeros",

@@ -262,7 +262,8 @@ impl<B> Manifest<B> {
 }
 
 impl ValidatedManifest {
-    /// Validates `bytes`, the CBOR of a manifest whose position in its file `frame` gives, and returns the results.
+    /// Validates `bytes`, the CBOR of a manifest, and returns its validated content. `frame` gives the position of the manifest
+    /// in its file. A manifest that breaks a rule is an error.
     pub(crate) fn validate(
         frame: &Frame,
         bytes: &[u8],

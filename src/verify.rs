@@ -66,7 +66,7 @@ pub(crate) enum Order {
 #[derive(Clone, Debug)]
 pub struct Verifier {
     limits: Limits,
-    /// The total size in bytes of the file and its shards.
+    /// The size in bytes of the file, and of its shards after [`with_shard_bytes`](Self::with_shard_bytes) has added them.
     bytes: u64,
     /// The number of bytes that compressed components may still decode to.
     left: u64,

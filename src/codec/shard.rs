@@ -601,8 +601,8 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
     }
 
     /// Returns the stored outcome of [`Shards::verify`], which is an error if a digest has not been compared. Returns `None` if
-    /// no shards have been looked for. The shards are not verified here, because that reads them whole, and the caller of a
-    /// remote file plans its requests before they are read.
+    /// no shards have been looked for. The shards are not verified here: that reads each shard whole, and a caller who reads a
+    /// remote file plans its requests before any shard is read.
     fn verify_shards(&self) -> Option<Result<(), Error>> {
         self.shards.manifest.map(|_| self.shards.verified())
     }

@@ -110,7 +110,8 @@ pub(super) struct Contradiction {
 pub(super) struct Finder<'a, 's> {
     manifest: ManifestRef<'a>,
     source: Option<&'s dyn Source>,
-    /// The ordinal and the content of a tensor whose content has been read already.
+    /// A tensor whose content the caller has read, as its ordinal and its content. The content of other tensors is read from
+    /// `source`.
     given: Option<(u32, &'s [u8])>,
     /// Why the last group was not found, if its tensors contradict each other.
     pub(super) contradiction: Option<Contradiction>,

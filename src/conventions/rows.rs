@@ -302,7 +302,8 @@ impl<'a> Rows<'a> {
         let values = count.saturating_mul(columns).min(self.plan.elements.saturating_sub(first));
         self.charge(values)?;
         let length = size(values)?;
-        // The bytes of the codes come first, because a compressed component may have fewer than the shape claims.
+        // The bytes of the codes are read before memory for the values is reserved: a compressed component may have fewer
+        // bytes than the shape claims, and then `peek` fails.
         let rows = self.row..self.row.saturating_add(count);
         let bytes = self.plan.data_bytes(&rows).ok_or(OutOfMemory)?;
         self.data.peek(size(bytes.end.saturating_sub(bytes.start))?)?;

@@ -21,7 +21,8 @@ pub(crate) const OPAQUE_BLOCKS: &str = ".big_endian";
 /// The length in bytes of each field of [`BlockFields`].
 pub(crate) const FIELD: usize = 2;
 
-/// The names of the layouts whose blocks have fields of two bytes, and these fields.
+/// The layouts whose blocks have fields of two bytes: the name of each layout, the length of its blocks in bytes, and the offsets
+/// of these fields in a block.
 const LAYOUTS: [(&str, BlockFields); 11] = [
     ("gguf.q4_0", BlockFields::new(18, &[0])),
     ("gguf.q4_1", BlockFields::new(20, &[0, 2])),

@@ -221,8 +221,9 @@ struct All<'o> {
 }
 
 impl All<'_> {
-    /// Adds the tensors and metadata of the file `part`, whose ordinal is `ordinal`. The file must have all tensors that the index
-    /// maps to it.
+    /// Adds the metadata of the file `part`, and the tensors in it that the index maps to it. Keeps the other tensors of the file
+    /// in `unselected`. `ordinal` is the ordinal of the file. Returns an error if the file lacks a tensor that the index maps to
+    /// it.
     fn add(
         &mut self,
         part: &PartFile<'_>,

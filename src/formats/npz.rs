@@ -219,7 +219,8 @@ impl<'s> Arrays<'s> {
     /// error is about the damage.
     fn header(&mut self, member: &Member) -> Result<NpyHeader, FormatError> {
         self.parse(member).map_err(|error| {
-            // If the checksum of the member does not match, damage is the cause of the invalid header.
+            // If the compressed data, the length or the checksum of the member is wrong, damage is the cause of the invalid
+            // header. The error about the damage is then returned in its place.
             match error.is_rejection().then(|| self.damage(member)) {
                 Some(Ok(Some(damage))) => damage,
                 Some(Err(failure)) => failure,

@@ -467,8 +467,8 @@ impl<'a> Component<'a> {
         self.if_known(self.stored_or_why()?)
     }
 
-    /// Returns `storage`, or the reason why the format of this file does not allow an unknown logical type, if the component has
-    /// one.
+    /// Returns `storage`, unless the component has an unknown logical type, and the format of the file says that such elements
+    /// are not read. Then returns the reason.
     #[inline]
     fn if_known(&self, storage: StorageType) -> Result<StorageType, Unsupported> {
         match (self.logical().unknown, self.facts().unknown_type) {

@@ -134,12 +134,12 @@ impl<'a> Mx<'a> {
         self.blocks
     }
 
-    /// Returns the component `data`: elements of `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2` or `i8`.
+    /// Returns the elements of the component `data`, which have the type `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2` or `i8`.
     pub fn data(&self) -> View<'_> {
         self.data.view()
     }
 
-    /// Returns the component `scales`: `f8_e8m0`.
+    /// Returns the elements of the component `scales`, which have the type `f8_e8m0`.
     pub fn scales(&self) -> View<'_> {
         self.scales.view()
     }
@@ -236,8 +236,8 @@ pub(crate) struct MxConverter<B> {
     left: u64,
     /// The index of the next element in its block.
     row: u64,
-    /// The index of the next element among the `stride` elements that have the same indices along the axis and the dimensions
-    /// before it.
+    /// The index, from 0 to `stride` − 1, of the next element in its run. A run is `stride` consecutive elements that differ only
+    /// in their indices along the dimensions after the axis.
     column: u64,
     /// The index in `scales` of the scale that the next element would have if its `column` were 0.
     first: usize,

@@ -223,7 +223,8 @@ impl<'a> QuantGroup<'a> {
 impl ZeroPoint {
     fn read(attributes: &Attributes<'_>) -> Option<Self> {
         let fields = Attributes::read(attributes.item("zero_point")?.as_bytes())?;
-        // Integers beyond 2^53 are rounded to the nearest `f64`; the weights are then rounded again.
+        // A zero point beyond 2^53 is rounded to the nearest `f64`. The weights that are computed from it are rounded to
+        // `f32` anyway.
         #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "it rounds")]
         let value = |value: Value<'_>| match value {
             Value::Uint(number) => Some(number as f64),

@@ -288,7 +288,7 @@ impl<'a> Slice<'a> {
     /// have to be [read](Self::read). The tensor must come from an [`Archive`](crate::Archive), which holds the file.
     ///
     /// # Errors
-    /// The errors of [`Component::view`]; [`Misuse::Type`] if two elements share a byte.
+    /// The errors of [`Component::view`]; [`Misuse::Type`] if each byte holds two elements, as in `f4_e2m1`.
     pub fn view(&self) -> Result<Option<View<'a>>, Error> {
         self.require_whole_bytes()?;
         let view = self.component.view()?;

@@ -99,8 +99,8 @@ impl<'a> ManifestRef<'a> {
     /// Returns the bytes of the manifest from the start of a map on: the map of the object or component whose
     /// description begins at `source_offset`. Returns `None` for other formats.
     pub(super) fn map(&self, source_offset: u32) -> Option<Input<'a>> {
-        // The dialect is tested first, because only zTensor files have one. In other formats `source_offset` is an offset in
-        // the header, but `as_bytes` returns only the texts that the parser has kept.
+        // Only zTensor files have a dialect, so the function returns here for other formats. In those, `source_offset` is an
+        // offset in the header, but `as_bytes` returns only the texts that the parser has kept, so the slice would be wrong.
         let dialect = self.validated.dialect?;
         dialect.map(self.as_bytes().get(usize_from_u32(source_offset)..)?)
     }

@@ -22,7 +22,7 @@ use super::{IS_LINK, Links};
 /// An open regular file that may be a shard of another file. No byte of the file has been read.
 #[derive(Debug)]
 pub struct ShardFile {
-    /// The name of the shard, as the file that lists the shard spells it.
+    /// The name of the shard or sibling file, as [`Want::name`] returns it.
     pub name: String,
     /// The shard or sibling file, open for reading.
     pub file: File,

@@ -393,7 +393,8 @@ impl<'c> Copier<'c> {
         out.finish().map_err(rejected)
     }
 
-    /// Returns the component to write, and the SHA-256 of its decoded bytes if that must be known before writing.
+    /// Returns the component that the copy has for `part`. If the copy stores components with equal bytes once, also returns the
+    /// SHA-256 of the new component's decoded bytes, by which the writer finds an equal component before it gets the bytes.
     fn component<'a>(
         &self,
         part: &Component<'a>,

@@ -274,7 +274,8 @@ pub struct NewObject<'a> {
     components: Components<'a>,
 }
 
-/// The layout of an object: a known layout, whose name depends on the generation, or the name of any layout.
+/// The layout of an object that is written: a layout that zten knows, whose name depends on the generation of the file, or the
+/// name that the caller gives, which may be the name of any layout.
 #[derive(Clone, Copy, Debug)]
 enum LayoutName<'a> {
     Known(Layout),

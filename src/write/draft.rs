@@ -95,8 +95,9 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Adds a field of the root of an existing file. `own` is the manifest from the key of the field on, and `item` is the CBOR of
-    /// its value.
+    /// Adds a field of the root of an existing file to this draft. Of `objects`, and in generation 2 of `shards`, it adds the
+    /// entries, to which new entries are appended later. `own` begins at the key of the field in the manifest, and `item` is the
+    /// CBOR of the field's value.
     fn field(&mut self, own: Input<'_>, item: Input<'_>) -> Result<(), BareError> {
         let name = key(own).ok().map(|(_, name)| name);
         let is = |key: &str| name == Some(key.as_bytes());
@@ -400,7 +401,8 @@ impl Draft {
         Ok((manifest, footer))
     }
 
-    /// Completes the manifest: writes the other fields of the root before and after the entries of its objects.
+    /// Completes the manifest: writes the other fields of the root before and after the entries of the objects. `shards` is the
+    /// number of entries in the table of shards. The field `shards` is left out if there are no entries.
     fn surround(&mut self, shards: u64) -> Result<(), OutOfMemory> {
         self.fields.retain(|(_, value)| value.is_some());
         if shards > 0 {

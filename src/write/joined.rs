@@ -35,7 +35,7 @@ pub(crate) struct JoinedObject {
 pub(crate) struct JoinedPart {
     pub(crate) role: &'static str,
     pub(crate) dtype: DType,
-    /// The length in bytes of the content of the component that is made.
+    /// The length in bytes of the decoded content of this component.
     pub(crate) bytes: u64,
     /// The ordinal, in the file that is copied, of the object that holds the content.
     pub(crate) ordinal: u32,

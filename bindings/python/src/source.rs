@@ -113,7 +113,8 @@ impl Given {
     /// Reads and validates the header of the file, without the interpreter's lock.
     pub(crate) fn open(self, py: Python<'_>, opening: &Opening) -> PyResult<Open> {
         let path = self.path();
-        // The length of the header is unknown, but it is at most the length of the file.
+        // `run` estimates the time from a number of bytes. Opening reads the header, whose length is unknown, but at most the
+        // length of the file. For a remote file, which may take any time, `opening_effort` returns the largest number.
         let (bytes, opening) = (self.length.max(opening_effort(&self.name)), *opening);
         let opened =
             self.run(py, bytes, move |given, cancel| Open::new(given, &opening, cancel))?;

@@ -91,7 +91,8 @@ pub(crate) fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
 }
 
 /// A component to write, as Python passes it: its role, the name of its storage dtype, the name of its dtype, its number of
-/// elements, its bytes, and whether an earlier component may have the same bytes, which are then stored once.
+/// elements, its bytes, and whether its tensor is tied to an earlier tensor. The SHA-256 of a tied component is computed before
+/// it is written, so that the writer finds the earlier component and stores the bytes once.
 pub(crate) type ComponentArgs<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
 
 /// The Python class of a zTensor file that is being written. `_zten.pyi` has the signatures of its methods.

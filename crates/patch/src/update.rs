@@ -73,7 +73,8 @@ impl<'u, 'c, 'a> ArrayUpdate<'u, 'c, 'a> {
             if own != root {
                 written_as.insert(root, own);
             }
-            // A shorter way for later pairs with the same tensor, so that many pairs of one tensor take no quadratic time.
+            // This makes the map lead from `other` to `own` in one step. If each later pair with `other` followed a long chain
+            // of names again, many pairs of one tensor would take quadratic time.
             if *other != own {
                 written_as.insert(other, own);
             }

@@ -30,7 +30,8 @@ pub(crate) struct ByteRequest<'a> {
     pub(crate) known: Option<&'a KnownFile>,
 }
 
-/// Sends the requests for one file, with its credentials, and follows redirects.
+/// Sends the requests for one file, and follows redirects. The credentials are for the server in the file's name. Other servers,
+/// which redirects lead to, do not get them.
 pub(crate) struct Transport {
     name: RemoteName,
     s3: S3Access,

@@ -8,8 +8,8 @@ use zten::escape::{Escaped, is_hidden};
 use zten::json::Negative;
 use zten::json::value::{ONE_NAN, nan};
 
-/// Returns the value `item` in diagnostic notation, with hidden characters escaped. A text of more than `limit` bytes is cut to at
-/// most `limit` bytes, which an ellipsis follows.
+/// Returns the value `item` in the diagnostic notation of CBOR, with hidden characters escaped. If the notation has more than
+/// `limit` bytes, it is cut to at most `limit` bytes, and an ellipsis is appended.
 pub fn cut(item: &Item<'_>, limit: usize) -> String {
     let mut text = Limited { text: String::new(), limit };
     // Writing fails only if the limit is reached.

@@ -397,7 +397,8 @@ struct FileDigests {
 }
 
 impl DigestLists {
-    /// Divides `text` into the parts of its files. The parts are parsed when [`of`](Self::of) asks for them.
+    /// Divides `text`, in the form that `zten hash` prints, into the list of digests of each file. A list is parsed when
+    /// [`of`](Self::of) asks for it.
     pub fn new(text: Vec<u8>) -> Self {
         let mut lists = Self { text, parts: Vec::new(), by_path: HashMap::new() };
         let mut at = 0_usize;

@@ -79,7 +79,7 @@ impl Token {
 
 /// A brace that is open while a pattern is parsed.
 struct Brace {
-    /// The index of the token of the opening brace in the list of tokens.
+    /// The index of the token of the opening brace in the list of the pattern's tokens.
     open: usize,
     /// The indices of the tokens of the commas that separate the alternatives of this brace.
     commas: Vec<usize>,

@@ -75,13 +75,13 @@ impl fmt::Display for Layer {
 /// What [`confine`] achieved: for each layer of the confinement, whether it is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The layer that leaves the process no capabilities, and no terminal as standard input.
+    /// The state of the layer that leaves the process no capabilities, and no terminal as standard input.
     pub privileges: Layer,
-    /// The layer that keeps the process from opening files, from using TCP ports, and from reaching other processes.
+    /// The state of the layer that keeps the process from opening files, from using TCP ports, and from reaching other processes.
     pub landlock: Layer,
-    /// The layer that allows only the system calls in the table [`calls()`].
+    /// The state of the layer that allows only the system calls in the table [`calls()`].
     pub seccomp: Layer,
-    /// The layer that limits address space, processor time, file sizes and the number of descriptors.
+    /// The state of the layer that limits address space, processor time, file sizes and the number of descriptors.
     pub limits: Layer,
 }
 

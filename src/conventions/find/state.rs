@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::error::OutOfMemory;
 
-/// The largest number of arrays and objects in each other. Files that bitsandbytes writes have two.
+/// The largest depth of nesting of arrays and objects in the JSON of a state. Files that bitsandbytes writes have a depth of 2.
 const DEPTH: u32 = 64;
 
 /// How bitsandbytes divides a tensor of 4-bit codes into groups.

@@ -115,8 +115,8 @@ pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
         return false;
     }
     match rule {
-        // A page or message is expected: configuration files in XML or JSON can have any other suffix, and the JSON may begin
-        // with a key such as "message".
+        // A file that is not called like a model may be a configuration file in XML, or one in JSON whose first key happens to be
+        // "message" or "error". The suffixes of such files are not listed here, so any suffix is accepted.
         Rule::FormatXml | Rule::FormatJsonError => true,
         _ => WEB.contains(&&*suffix) || TEXT.contains(&&*suffix) || SOURCE.contains(&&*suffix),
     }

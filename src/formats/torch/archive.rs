@@ -103,8 +103,9 @@ impl<'d> Folder<'d> {
         Ok(folder)
     }
 
-    /// Adds `member`, whose name in the folder is `name`, as the pickle, a storage or a note. A member with another name is
-    /// an error, unless the archive is a TorchScript program, whose other members are ignored.
+    /// Adds `member`, whose name in the folder is `name`, as the pickle, a storage, or one of the small members about the
+    /// archive, such as `version`. A member with another name is an error, unless the archive is a TorchScript program, whose
+    /// other members are ignored.
     fn add(&mut self, name: &'d str, member: Member) -> Result<(), FormatError> {
         const NOTES: [&str; 5] = [
             "version",

@@ -405,7 +405,8 @@ impl<'p> Pickle<'p> {
             Pickled::Bytes(at) => {
                 self.short(at, LONGEST_SCALAR)?.iter().copied().for_each(&mut add);
             }
-            // Each character above 127 takes two bytes in UTF-8, so the text may have twice as many bytes as the scalar.
+            // Each character of the text is one byte of the NumPy scalar. Characters above 127 take two bytes in UTF-8, so
+            // the text may have twice as many bytes as the scalar.
             Pickled::Latin1(at) => {
                 let text =
                     str::from_utf8(self.short(at, LONGEST_SCALAR.saturating_mul(2))?).ok()?;

@@ -63,9 +63,10 @@ impl Machine<'_> {
         let value = match (function, args) {
             (Pickled::Global(global), Pickled::Tuple(node)) => {
                 match self.call(global, node) {
-                    // A file that is only a pickle is checked, but its values are never read. Its texts may be spelled as in
-                    // protocols 0 and 1. This machine takes such texts for bytes, which it rejects as arguments where a text is
-                    // expected. So such a file may call a known class or function with wrong arguments.
+                    // In a file that is a pickle without an archive, arguments of known functions and classes are not
+                    // checked. Its texts may be spelled as in protocols 0 and 1, which this machine takes for bytes, so
+                    // correct arguments would be rejected. Nothing depends on them, because the values of such a file are
+                    // never read.
                     Err(error)
                         if self.context == Context::Alone
                             && error.breaks(Rule::TorchCall)

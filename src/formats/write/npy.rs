@@ -34,8 +34,8 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(
     Ok(vec![(0, check(list.name(0), &array, list.opaque(0), WrittenFormat::Npy)?)])
 }
 
-/// Checks that NumPy can hold `array`, whose elements may be `opaque`, and returns the length of its elements in bytes. `name`
-/// and `format` are for errors.
+/// Checks that NumPy can hold `array`, and returns the length of its elements in bytes. `opaque` is the type of the elements if
+/// zten does not interpret it. `name` and `format` are for errors.
 pub(super) fn check(
     name: &str,
     array: &Array,
@@ -83,8 +83,8 @@ fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<NumberKind, 
     })
 }
 
-/// Returns the length in bytes of all elements of `array`, of `size` bytes each. NumPy rejects an array if the product of its
-/// nonzero dimensions overflows, even if another dimension is 0, and this function returns `None` then.
+/// Returns the length in bytes of all elements of `array`, of `size` bytes each. Returns `None` if `size` times the product of
+/// the nonzero dimensions exceeds `i64::MAX`: NumPy rejects such an array even if another dimension is 0.
 fn data(array: &Array, size: u64) -> Option<u64> {
     let mut sides = array.shape.iter().filter(|side| **side != 0);
     let bytes = sides.try_fold(size, |product, side| product.checked_mul(*side))?;

@@ -33,8 +33,8 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(
     Ok(order)
 }
 
-/// Checks that `array`, whose elements may be `opaque`, can be a member with the name `name`, and returns the length of its
-/// elements in bytes.
+/// Checks that `array` can be a member with the name `name`, and returns the length of its elements in bytes. `opaque` is the
+/// type of the elements if zten does not interpret it.
 pub(super) fn check(
     name: &str,
     array: &Array,

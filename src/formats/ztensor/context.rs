@@ -98,7 +98,8 @@ impl<'o> ParseContext<'o> {
         Span::new(self.offset(at), len_u32(at.len().wrapping_sub(rest.len())))
     }
 
-    /// Returns the span of `text` in the parsed bytes. `behind` is the position after the text.
+    /// Returns the span of `text` in the parsed bytes. `behind` is the position directly after the text, as the number of bytes
+    /// from there to the end.
     #[inline]
     pub(super) fn text_span(&self, text: Input<'_>, behind: BytesLeft) -> Span {
         let end = len_u32(self.bytes.len()).wrapping_sub(behind.get());

@@ -27,7 +27,8 @@ macro_rules! table {
             input: $crate::cbor::Input<$m>,
             entries: $crate::cbor::Entries,
             keys: $crate::cbor::Keys<$m>,
-            /// Whether the map needs no check of its form, because any form is allowed or the form has been checked.
+            /// True if the map need not be checked to be deterministic CBOR: the generation allows any CBOR, or the map has been
+            /// checked.
             proven: bool,
             /// The set of fields that have been read, with one bit for each field.
             seen: u32,

@@ -295,7 +295,8 @@ mod unnamed {
     /// Creates a file without a name. Returns `None` if that fails, for example because the file system has no such files, or if
     /// `/proc` is missing, without which the file could not get a name.
     pub(super) fn create(folder: &File) -> Option<File> {
-        // Nobody can open the file before it has a name, so it may have its final mode from the beginning.
+        // No other user can open a file without a name, so it may have the mode of any new file from the beginning. `keep`
+        // changes the mode later if the file replaces another one.
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(openat(folder, ".", flags, ANY).ok()?);
         let (own, found) = (fstat(&file).ok()?, stat(path(&file)).ok()?);

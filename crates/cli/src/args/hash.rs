@@ -45,8 +45,8 @@ pub(crate) struct Hash {
     /// Print nothing; the exit status says whether the files agree with the list
     #[arg(short, long, requires = "check", conflicts_with = "json")]
     pub(crate) quiet: bool,
-    /// Print the content digest of a file of generation 2 instead, which depends on its tensors, and not on how the file
-    /// stores them: xxh3, or sha256 if each part of the file has a sha256 digest
+    /// Print the content digest of a file of generation 2 instead, which depends on its tensors, and not on how the file stores
+    /// them: xxh3, or sha256 if each component has a sha256 digest
     #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
         default_missing_value = "xxh3")]
     pub(crate) content: Option<ContentAlgorithm>,

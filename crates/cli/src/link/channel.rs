@@ -93,7 +93,8 @@ impl Channel {
         }
     }
 
-    /// Asks the broker for output file `number` of a set with `shards` shards (0 of 0 for a single file).
+    /// Asks the broker to create output file `number`. A single file is number 0 of 0 `shards`. In a set of shards, the shards
+    /// are counted from 0, and the file with the number `shards` is the file that lists them.
     pub(crate) fn create(&self, number: u32, shards: u32) -> io::Result<File> {
         match self.ask(&Request::Create(number, shards))? {
             Answer::Created(file) => Ok(file),

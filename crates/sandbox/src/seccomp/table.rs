@@ -22,8 +22,8 @@ pub(super) enum Only {
     NoCode,
     /// The first argument must be the id of the confined process itself.
     OwnProcess,
-    /// The first argument must be another descriptor than standard output and standard error. These may be a terminal, from which a
-    /// process could read what the user types.
+    /// The first argument of the call, a descriptor, must not be standard output or standard error. These may be a terminal, from
+    /// which a process could read what the user types.
     NotOutput,
 }
 

@@ -144,10 +144,11 @@ impl Case<'_> {
         writer.finish()
     }
 
-    /// Appends to the file and checks the new file. Then appends again with one limit at its smallest sufficient value and at
-    /// values near it, unless the old file is invalid and the limit applies when content is read. `limit` is a row of [`LIMITS`]:
-    /// the name of the limit, and the range in which that value is searched for. Adds the numbers of written files and of
-    /// rejected additions to `sum`. If the first addition exceeds a limit, only counts it as rejected.
+    /// Appends to the file and checks the new file. Then searches for the smallest value of one limit with which the
+    /// new file is valid, and appends again with this value and with values near it. `limit` is a row of [`LIMITS`]: the name of
+    /// the limit, and the range of values to search in. The search is left out if the old file is invalid and the limit applies when
+    /// content is read, because the content of such a file cannot be read with any value. Adds the numbers of written files
+    /// and of rejected additions to `sum`. If the first addition exceeds a limit, only counts it as rejected.
     fn run(&self, limit: (&str, u64, u64), sum: &mut Appended) {
         let new = match self.write(&self.options, &self.settings) {
             Ok(new) => new,

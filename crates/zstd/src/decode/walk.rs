@@ -124,8 +124,8 @@ impl FrameWalk {
         Ok(Some(header))
     }
 
-    /// Moves over the next block of a frame, and over the checksum if the block is the last. Returns whether it is the
-    /// last.
+    /// Moves over the next block of a frame. After the last block, also moves over the checksum of the frame, if it has one.
+    /// Returns whether the block is the last.
     pub(super) fn block<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,

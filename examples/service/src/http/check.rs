@@ -37,8 +37,8 @@ impl HttpFront {
             Ok(received) => received,
             Err(failure) => return self.not_taken(&failure),
         };
-        // The name in the URL takes precedence over the name in the form, because the client has chosen it for the
-        // service.
+        // The name in the URL takes precedence over the name in the form: whoever sends the request chooses the URL for this
+        // service, but clients such as curl take the name in the form from the path of the file.
         let name = if name.is_empty() { Cow::Owned(own) } else { name };
         record.named(&name);
         // If the client leaves, this future is dropped with the ticket, so that the check is canceled.

@@ -32,7 +32,8 @@ fn main() -> Result<()> {
         .generate_output()
         .with_context(|| built.display().to_string())?;
     let module = output.wasm_mut();
-    // The start function fills a table of JavaScript objects that only the glue code uses, so it is removed.
+    // The start function fills a table of JavaScript objects. Only the glue code of `wasm-bindgen` uses this table, and the
+    // hosts call the module without the glue code, so the start function is removed.
     if let Some(start) = module.start.take() {
         module.funcs.delete(start);
     }

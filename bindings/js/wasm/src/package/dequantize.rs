@@ -11,8 +11,8 @@ use zten::{Error, Tensor};
 use super::read::done;
 
 /// Dequantizes the tensor with the ordinal `object` in `file`, and passes its elements to the JavaScript host as little-endian
-/// `f32`, in row-major order. Then writes the answer to `out`: whether the digests were verified, or the finding about the error
-/// at which the work ended.
+/// `f32`, in row-major order. Then writes the answer to `out`: whether the digests were verified or, if the elements cannot be
+/// computed, the finding that says why. The errors that are returned are those of `out`.
 pub(crate) fn object(file: &'static File, object: u32, out: &mut Answer) -> io::Result<()> {
     let mut data = BufWriter::with_capacity(1 << 16, Out::Data);
     let read = session::tensor(file, object).and_then(|tensor| elements(&tensor, &mut data));

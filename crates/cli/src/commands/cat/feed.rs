@@ -61,7 +61,8 @@ impl ComponentReader<'_> {
         self.read(&mut |chunk| unpacking.chunk(chunk, take))
     }
 
-    /// Passes all decoded bytes of the component to `take`.
+    /// Passes all decoded bytes of the component to `take`. Returns whether they were compared with a digest; a mismatch is an
+    /// error.
     pub(super) fn read(&self, take: &mut ChunkFn<'_>) -> Result<Verified, FeedFailure> {
         let mut reader = self.component.reader()?;
         while let Some(chunk) = reader.next_chunk()? {

@@ -37,7 +37,7 @@ pub(crate) struct Output {
     artifacts: SpooledTempFile,
     /// True if a result has been written.
     has_results: bool,
-    /// True if a file has been added to `artifacts`.
+    /// True if `artifacts` has a file, so that a comma must come before the next file.
     has_artifacts: bool,
 }
 

@@ -227,8 +227,8 @@ fn check_content(
     to_outcome(path, archive, (&report, criteria))
 }
 
-/// Returns the notes of `report`, or the problem that decides its verdict, with the notes and the names of the other
-/// objects that have errors.
+/// Returns the notes of `report` if the file is valid. Otherwise returns the problem that decides the verdict, with the notes,
+/// and with the names of the other objects that have errors if the problem is in the content of an object.
 fn to_outcome(
     path: &Path,
     archive: &FileWithShards,

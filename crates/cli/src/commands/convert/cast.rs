@@ -108,8 +108,9 @@ impl Float {
         Ok(bits - 1)
     }
 
-    /// Appends the bytes of `values`, rounded as by [`rounded`](Self::rounded), to `out`. `beyond` is the pair of `saturates`
-    /// and `overflow`.
+    /// Rounds `values` to this type, and appends their bytes to `out`. `beyond` says what happens to a finite number that rounds
+    /// beyond the largest number of this type. If the flag is true, the number becomes the largest. Otherwise the cell gets the
+    /// number, and the call fails.
     ///
     /// # Errors
     /// A number is beyond the largest and does not saturate, or memory runs out.

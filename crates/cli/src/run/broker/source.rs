@@ -24,7 +24,7 @@ pub(super) struct CheckJob {
     pub(super) alone: bool,
 }
 
-/// The open files of a job, in a packet for a worker.
+/// The files of a job, opened for a worker: the packet that hands them over, and their lengths.
 #[derive(Debug)]
 pub(super) struct Handed {
     pub(super) packet: Packet,

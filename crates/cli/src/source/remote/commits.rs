@@ -77,8 +77,9 @@ mod in_file {
         Sha256::digest(repository.as_bytes()).into()
     }
 
-    /// Returns the commit that the list has for `repository`, the name of a repository on the hub with its revision. Returns
-    /// `None` if the list has no commit for this name yet.
+    /// Returns the commit that `repository` has in the list of commits of this run. `repository` is the name of a repository on
+    /// the hub with its revision. Returns `None` if the list has no commit for it yet, and an error if the file that holds the
+    /// list cannot be read.
     pub(super) fn known(repository: &str) -> io::Result<Option<String>> {
         let (list, sum) = (list()?, sum(repository));
         let mut offset = 0;
@@ -113,8 +114,8 @@ mod in_memory {
 
     static LIST: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
 
-    /// Returns the commit that the list has for `repository`, the name of a repository on the hub with its revision. Returns
-    /// `None` if the list has no commit for this name yet.
+    /// Returns the commit that `repository` has in the list of commits of this run. `repository` is the name of a repository on
+    /// the hub with its revision. Returns `None` if the list has no commit for it yet.
     #[expect(clippy::unnecessary_wraps, reason = "on Linux, it may fail")]
     pub(super) fn known(repository: &str) -> io::Result<Option<String>> {
         let list = LIST.lock().unwrap_or_else(PoisonError::into_inner);

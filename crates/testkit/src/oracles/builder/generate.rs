@@ -295,7 +295,7 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut BuiltObject) -> Result<()> {
                 Layout::GgufBlocks,
             ])?;
         }
-        // Attributes whose nesting is around the limit: just allowed, or one level too deep.
+        // Attributes of 61 to 67 nested levels: a map, and arrays in it. The limit `depth` is 64 levels by default.
         _ => {
             let levels = u.int_in_range(60..=66)?;
             object.attributes = Some([&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat());

@@ -37,7 +37,8 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut ModelObject) -> Result<()> {
             (*u.choose(&formats)?).clone_into(&mut object.format);
         }
         8 => object.attributes = Some(raw(u)?),
-        // Attributes whose nesting is around the limit: just allowed, or one level too deep.
+        // Attributes of 59 to 63 nested levels: a map, and arrays in it. The manifest has further levels around the map, and the
+        // limit `depth` is 64 levels by default.
         _ => {
             let levels = u.int_in_range(58..=62)?;
             object.attributes = Some([&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat());
@@ -63,8 +64,8 @@ fn of_part(u: &mut Unstructured<'_>, part: &mut ModelComponent) -> Result<()> {
         }
         9 => part.level = Some(u.int_in_range(1..=5)?),
         10 => part.element = Element::Unknown("f4".to_owned()),
-        // A type that is given by the name of a known type, together with a storage type that the known type may not
-        // have.
+        // The name of a type that zten knows, and a storage type that is chosen independently, so that it often does not
+        // belong to this name.
         _ => {
             let name = *u.choose(&["f32", "u8", "complex64", "f8_e5m2", "f8_e4m3", "bool"])?;
             let storage = *u.choose(&[StorageType::U8, StorageType::F32, StorageType::Bool])?;

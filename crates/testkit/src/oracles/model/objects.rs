@@ -156,7 +156,8 @@ fn quantized(u: &mut Unstructured<'_>) -> Result<Body> {
     let float = Type::from(*u.choose(&[StorageType::F16, StorageType::Bf16, StorageType::F32])?);
     let codes = *u.choose(&[8_u64, 4])?;
     let shape = vec![words * codes, outputs];
-    // A reader that is told a group size from 24 to 64 finds one group of inputs for each output.
+    // An output has at most 16 inputs, and a group size in the attributes is at least 24. So all inputs of an output are one
+    // group, with one scale and one zero point.
     let groups = if words == 0 { 0 } else { outputs };
     let parts = [
         objects::ObjectComponent::any(u, "zeros", float, groups)?,

@@ -83,8 +83,8 @@ fn value(u: &mut Unstructured<'_>, depth: u8, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Appends the head of an array or map of `count` entries to `out`. Returns true if its length is indefinite, so that
-/// the caller has to append a break after the entries.
+/// Appends the CBOR head of an array or map (`major`) of `count` entries to `out`. `u` decides whether the length is definite or
+/// indefinite. Returns true for an indefinite length: the caller then has to append a break after the entries.
 fn opened(u: &mut Unstructured<'_>, major: u8, count: u8, out: &mut Vec<u8>) -> Result<bool> {
     let indefinite = u.ratio(1, 4)?;
     if indefinite {

@@ -86,7 +86,7 @@ struct Level {
 /// What a folder is: a store of downloaded models, a folder inside a store, or another folder.
 #[derive(Clone)]
 enum FolderKind {
-    /// The folder is not a store, and not in a store.
+    /// Any other folder: it is outside all stores of downloaded models, or zten does not know its purpose in the store.
     Elsewhere,
     /// The cache of the Hugging Face hub, which has a folder for each repository.
     Cache,
