@@ -196,8 +196,8 @@ pub enum Tolerance with
 {
     /// `narrow-indices`: integer index types other than `u64` in 1.2 files.
     NarrowIndices = "narrow-indices",
-    /// `shared-blobs`: several components of a file of 0.1 or 1.x that have one blob, with the same offset and length. By default
-    /// they break `blob-overlap`, unless the blob is empty. Blobs that overlap only in part are rejected all the same.
+    /// `shared-blobs`: several components of a file of 0.1 or 1.x that have one blob, with the same offset and length. Without
+    /// this tolerance they break `blob-overlap`, unless the blob is empty. Blobs that overlap only in part break it in any case.
     SharedBlobs = "shared-blobs",
     /// `missing-zeros`: a quantized object without `zeros`, which is symmetric.
     MissingZeros = "missing-zeros",

@@ -382,9 +382,9 @@ fn recognize_from(
     if let Some(evidence) = scan(&mut file, is_text, PersistentIds::Resolved)? {
         return of_pickle(start, evidence);
     }
-    // The scan found no evidence: Python's unpickler fails on the file before it calls a function or returns a value, or the
-    // file ends too early to tell. A file that begins as pickles do is then a damaged pickle. A text may begin so by chance, so
-    // it must also put an object into the memo, as pickles of Python 2 do.
+    // The scan found no evidence that the file is a pickle: it expects that Python's unpickler fails before it calls a function
+    // or returns a value, or the file ends too early to tell. A file that begins as pickles do is then a damaged pickle. A text
+    // may begin so by chance, so it must also put an object into the memo, as pickles of Python 2 do.
     let begins_as_pickle = detected == Some(Detected::Named(Rule::FormatPickle));
     if begins_as_pickle && (!is_text || begins_with_memo(start)) {
         return Ok(Recognized::Named(Rule::FormatPickle).into());

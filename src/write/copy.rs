@@ -393,8 +393,9 @@ impl<'c> Copier<'c> {
         out.finish().map_err(rejected)
     }
 
-    /// Returns the component that the copy has for `part`. If the copy stores components with equal bytes once, also returns the
-    /// SHA-256 of the new component's decoded bytes, by which the writer finds an equal component before it gets the bytes.
+    /// Returns the description of the component of the new file that holds the content of `part`. If the new file stores
+    /// components with equal bytes once, also returns the SHA-256 of the new component's decoded bytes, by which the writer
+    /// finds an equal component before it gets the bytes.
     fn component<'a>(
         &self,
         part: &Component<'a>,

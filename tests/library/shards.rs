@@ -228,8 +228,8 @@ fn a_missing_shard_does_not_affect_other_components() {
     assert_eq!(&root[usize::try_from(shard.offset()).unwrap()..][..2], b"as");
 }
 
-/// Checks that a tensor in a shard that was not found has the state that it has without a shard, also if its encoding or its
-/// logical type is unknown.
+/// Checks that a tensor whose data is in a shard that was not found has the same state (readable, opaque or unread) as a tensor
+/// whose data is in the file itself, also if its encoding or its logical type is unknown.
 #[test]
 fn the_state_does_not_depend_on_the_shard() {
     use zten_corpus::v2::{file, object, part};

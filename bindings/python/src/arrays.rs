@@ -367,8 +367,8 @@ impl SpoolWriter {
         }
         let (open, written) = interrupt::run(py, u64::try_from(bytes.len())?, |cancel| {
             let Spool { out, buffer, .. } = &mut open;
-            // `true` means that the bytes are only stored: `pass` then writes the caller's bytes without copying them first.
-            // `publish` validates the bytes when it copies them from the unnamed file.
+            // Here the bytes are only written to a temporary file and not validated (`true`), so `pass` need not copy each piece
+            // first. `publish` validates the bytes when it copies them from the temporary file.
             let mut pieces = Pieces { buffer, size: PIECE, cancel };
             let written =
                 pieces.pass(bytes, true, |piece| out.write_all(piece).map_err(Error::from_write));

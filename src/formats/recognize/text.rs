@@ -116,7 +116,7 @@ pub(super) fn is_expected(rule: Rule, name: FileName<'_>) -> bool {
     }
     match rule {
         // A file that is not called like a model may be a configuration file in XML, or one in JSON whose first key happens to be
-        // "message" or "error". The suffixes of such files are not listed here, so any suffix is accepted.
+        // "message" or "error". Such files have suffixes of any kind, so the suffix does not matter: no download has failed.
         Rule::FormatXml | Rule::FormatJsonError => true,
         _ => WEB.contains(&&*suffix) || TEXT.contains(&&*suffix) || SOURCE.contains(&&*suffix),
     }

@@ -108,9 +108,9 @@ impl Float {
         Ok(bits - 1)
     }
 
-    /// Rounds `values` to this type, and appends their bytes to `out`. `beyond` says what happens to a finite number that rounds
-    /// beyond the largest number of this type. If the flag is true, the number becomes the largest. Otherwise the cell gets the
-    /// number, and the call fails.
+    /// Rounds `values` to this type, and appends their bytes to `out`. A finite number may round to more than the largest
+    /// finite number of this type, or to less than its negative. If the first part of `beyond` is true, such a number becomes
+    /// the largest or its negative. Otherwise the cell in the second part gets the number, and the call fails.
     ///
     /// # Errors
     /// A number is beyond the largest and does not saturate, or memory runs out.
