@@ -41,8 +41,8 @@ impl_display! { Generation: as_str; }
 pub enum Source {
     /// The clauses of the specifications that state the rule.
     Spec(&'static str),
-    /// No specification states the rule. The text says what is wrong with a file that breaks the rule: for example, that it
-    /// contradicts itself, or that readers differ on what it means.
+    /// No specification states the rule. The text says why a file that breaks it is rejected all the same, such as "tensors are
+    /// missing".
     Implied(&'static str),
     /// The reason for a decision of this library about something that the specifications leave open.
     Policy(&'static str),

@@ -199,9 +199,9 @@ impl<'a> Component<'a> {
         self.row_reader()
     }
 
-    /// Creates a reader of the content in the order in which the elements are stored, also for elements of an unknown logical
-    /// type. For a field of records, this is the content of the whole records. A checksum that the component shares with others
-    /// is verified first, as in [`reader`](Self::reader).
+    /// Creates a reader that decodes the content as it is stored. The elements need not be in row-major order, and may have an
+    /// unknown logical type. For a component that is one field of records, the reader returns the records with all of their
+    /// fields. If the component shares a checksum with others, the checksum is verified first.
     pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
         self.verify_surrounding()?;
         self.stored_reader()

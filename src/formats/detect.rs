@@ -91,8 +91,9 @@ pub fn by_start<'n>(start: &[u8], name: impl Into<FileName<'n>>) -> Option<Detec
     if let Some((_, found)) = magic {
         return Some(*found);
     }
-    // A local header of zip takes 30 bytes, so a shorter file is no zip archive. If its name ends in `.npz`, the file is still
-    // read as an archive: otherwise the error would be that the magic of an archive is missing, although it is there.
+    // A file of less than 30 bytes cannot be a zip archive, because a local header of zip takes 30 bytes. But a file called `.npz`
+    // is read as an archive even so, and is then rejected as too short. Without this, the error would be that the file does
+    // not begin with the magic of zip, although it does.
     let is_npz = by_name(name) == Some(Detected::Misnamed(Rule::NpzMagic));
     if start.starts_with(b"PK\x03\x04") && (start.len() >= 30 || is_npz) {
         return Some(of_zip(start, name));

@@ -236,8 +236,8 @@ impl NpyHeader {
             source_offset,
         };
         builder.push(&object).map_err(format_error)?;
-        // The fields of records become tensors, whose elements are in the order of the stored records. In a column-major matrix
-        // this order is not row-major, so the fields of such a matrix do not become tensors.
+        // Each field of the records becomes a tensor too, if the records are in row-major order. A tensor that is a field has its
+        // elements in the order of the records, and cannot be read in another order.
         let is_in_order = !self.columns_first || self.shape.len() < 2;
         let Type::Opaque(record) = self.elements else { return Ok(()) };
         if is_in_order && room.take_fields(name, &self.fields) {

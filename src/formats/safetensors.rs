@@ -174,8 +174,8 @@ fn parse<'o>(
         in_order &= begin == end;
         end = begin.saturating_add(bytes);
         if data.saturating_add(end) > length {
-            // The data of this tensor extends beyond the end of the file. `check_cover` rejects such a file, but only after the
-            // whole header has been parsed.
+            // The data of this tensor ends after the end of the file. The tensor is not added here. `check_cover`, which is called
+            // after the loop, rejects the file.
             in_order = false;
             continue;
         }

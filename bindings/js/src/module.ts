@@ -25,14 +25,14 @@ const URLS = {
   write: () => new URL('./write.wasm', import.meta.url),
 }
 
-/** Fetches the bytes of a wasm module over HTTP. Throws an error if the status of the reply is not that of a success. */
-export const overHttp = async (url: URL): Promise<BufferSource> => {
+/** Fetches the bytes of a wasm module from its URL with `fetch`. Throws an error with the status if it is not 200 to 299. */
+export const byFetch = async (url: URL): Promise<BufferSource> => {
   const reply = await fetch(url)
   if (!reply.ok) throw new Error(`status ${reply.status}`)
   return reply.arrayBuffer()
 }
 
-let fetched = overHttp
+let fetched = byFetch
 const given: WasmModules = {}
 const modules = new Map<keyof WasmModules, Promise<WebAssembly.Module>>()
 

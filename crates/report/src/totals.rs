@@ -104,10 +104,10 @@ impl FileTotals {
         types
     }
 
-    /// Returns phrases for text output, such as "8 parameters: 28 B of f32" and "1 B of u8": the number of parameters, counted
-    /// over all types, with the decoded bytes of the first type, and then the decoded bytes of each further type. For a file
-    /// without components, the only phrase is the number of parameters. A question mark stands for a number of bytes that is not
-    /// known.
+    /// Returns phrases that describe the file in text output, such as "8 parameters: 28 B of f32" and "1 B of u8". The first
+    /// phrase has the number of parameters of all types, and the decoded bytes of the first type. Each further phrase has the
+    /// decoded bytes of one further type; "?" is written if the number of bytes is unknown. For a file without components,
+    /// the only phrase is the number of parameters.
     pub fn phrases(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),

@@ -405,8 +405,8 @@ impl<'p> Pickle<'p> {
             Pickled::Bytes(at) => {
                 self.short(at, LONGEST_SCALAR)?.iter().copied().for_each(&mut add);
             }
-            // Each character of the text is one byte of the NumPy scalar. Characters above 127 take two bytes in UTF-8, so
-            // the text may have twice as many bytes as the scalar.
+            // The pickle stores the bytes of the NumPy scalar as a text in UTF-8, with one character from 0 to 255 for each byte.
+            // Characters above 127 take two bytes in UTF-8, so the text is at most twice as long as the scalar.
             Pickled::Latin1(at) => {
                 let text =
                     str::from_utf8(self.short(at, LONGEST_SCALAR.saturating_mul(2))?).ok()?;

@@ -63,10 +63,10 @@ impl Machine<'_> {
         let value = match (function, args) {
             (Pickled::Global(global), Pickled::Tuple(node)) => {
                 match self.call(global, node) {
-                    // In a file that is a pickle without an archive, arguments of known functions and classes are not
-                    // checked. Its texts may be spelled as in protocols 0 and 1, which this machine takes for bytes, so
-                    // correct arguments would be rejected. Nothing depends on them, because the values of such a file are
-                    // never read.
+                    // A pickle that is not in an archive (`Context::Alone`) may call a known function with arguments that
+                    // this interpreter rejects: protocols 0 and 1 spell texts in a way that it takes for bytes, so it would
+                    // also reject the arguments of honest files. The result may be any object, because no values of such a
+                    // pickle are read.
                     Err(error)
                         if self.context == Context::Alone
                             && error.breaks(Rule::TorchCall)

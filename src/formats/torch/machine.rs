@@ -347,19 +347,25 @@ impl<'p> Machine<'p> {
         }
         let digits = operand.strip_suffix(b"\n").and_then(decimal);
         let index = digits.and_then(|digits| digits.value()?.try_into().ok());
-        index.ok_or_else(|| self.violation(Rule::TorchPickle, NOT_A_NUMBER))
+        index.ok_or_else(|| self.unusual_integer(NOT_A_NUMBER))
     }
 
     /// Pushes the integer in `line`, which is the operand of the current instruction without the newline and the suffix `L`.
     fn decimal(&mut self, line: &[u8]) -> Result<(), FormatError> {
         let Some(digits) = decimal(line) else {
-            return Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER).advising(CHECKPOINT));
+            return Err(self.unusual_integer(NOT_A_NUMBER));
         };
         if digits.is_too_long() {
             let sentence = "an integer has more than 4300 decimal digits, which Python does not read by default";
-            return Err(self.violation(Rule::TorchPickle, sentence).advising(CHECKPOINT));
+            return Err(self.unusual_integer(sentence));
         }
         self.push(Pickled::Int(self.now))
+    }
+
+    /// Returns the error about an integer in a line of text that no program writes, such as one with leading zeros. The advice is
+    /// to save the tensors again: the file is not damaged.
+    fn unusual_integer(&self, sentence: &'static str) -> FormatError {
+        self.violation(Rule::TorchPickle, sentence).advising(CHECKPOINT)
     }
 
     /// Pushes `value` on the stack.

@@ -144,11 +144,12 @@ impl Case<'_> {
         writer.finish()
     }
 
-    /// Appends to the file and checks the new file. Then searches for the smallest value of one limit with which the
-    /// new file is valid, and appends again with this value and with values near it. `limit` is a row of [`LIMITS`]: the name of
-    /// the limit, and the range of values to search in. The search is left out if the old file is invalid and the limit applies when
-    /// content is read, because the content of such a file cannot be read with any value. Adds the numbers of written files
-    /// and of rejected additions to `sum`. If the first addition exceeds a limit, only counts it as rejected.
+    /// Appends to the old file, and checks the new file. Counts in `sum` whether the file was written, or rejected because of a
+    /// limit; then returns if it was rejected.
+    ///
+    /// Otherwise tests one limit as well: [`edge`](Self::edge) finds its smallest value with which the new file is valid, and
+    /// appends with values around it. `limit` has the name of this limit, and the range in which the value is searched. Limits
+    /// on reading content are tested only if the old file is valid: otherwise the new file would be invalid with every value.
     fn run(&self, limit: (&str, u64, u64), sum: &mut Appended) {
         let new = match self.write(&self.options, &self.settings) {
             Ok(new) => new,

@@ -86,39 +86,32 @@ impl Float {
         sign | magnitude.min(infinity)
     }
 
-    /// Returns the bits of the nearest number of this type. If `saturates`, a finite number that rounds beyond the largest becomes
-    /// the largest. Infinities stay infinities.
+    /// Returns the bits of the number of this type that is nearest to `value`. Infinities stay infinities.
     ///
     /// # Errors
-    /// The number is finite and rounds beyond the largest, and `saturates` is false. `overflow` then holds the number.
-    fn rounded(
-        self,
-        value: f64,
-        (saturates, overflow): (bool, &Cell<Option<f64>>),
-    ) -> io::Result<u64> {
+    /// The value is out of range and does not saturate, as `beyond` says. `beyond` then holds the value.
+    fn rounded(self, value: f64, beyond: Beyond<'_>) -> io::Result<u64> {
         let bits = self.nearest(value);
         if !self.is_infinite(bits) || !value.is_finite() {
             return Ok(bits);
         }
-        if !saturates {
-            overflow.set(Some(value));
+        if !beyond.saturates {
+            beyond.value.set(Some(value));
             return Err(io::Error::other("overflow"));
         }
         // The bits below those of infinity are the largest number.
         Ok(bits - 1)
     }
 
-    /// Rounds `values` to this type, and appends their bytes to `out`. A finite number may round to more than the largest
-    /// finite number of this type, or to less than its negative. If the first part of `beyond` is true, such a number becomes
-    /// the largest or its negative. Otherwise the cell in the second part gets the number, and the call fails.
+    /// Rounds `values` to this type, and appends their bytes to `out`.
     ///
     /// # Errors
-    /// A number is beyond the largest and does not saturate, or memory runs out.
+    /// A value is out of range and does not saturate, as `beyond` says, or memory runs out.
     pub(crate) fn append(
         self,
         values: &[f64],
         out: &mut Vec<u8>,
-        beyond: (bool, &Cell<Option<f64>>),
+        beyond: Beyond<'_>,
     ) -> io::Result<()> {
         let bytes = values.len().saturating_mul(self.width());
         out.try_reserve(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -136,15 +129,22 @@ impl Float {
     }
 }
 
+/// What a conversion does with a finite value that is out of range: it rounds to more than the largest finite number of the new
+/// type, or to less than the negative of that number.
+#[derive(Clone, Copy)]
+pub(crate) struct Beyond<'a> {
+    /// True if the value becomes the largest number or its negative (`--saturate`). If false, the conversion fails.
+    pub(crate) saturates: bool,
+    /// The value at which the conversion failed, for the message; `None` if no value was out of range.
+    pub(crate) value: &'a Cell<Option<f64>>,
+}
+
 /// A conversion of elements from one floating-point type to another.
 #[derive(Clone, Copy)]
 pub(crate) struct Cast<'a> {
     from: Float,
     to: Float,
-    /// True if a finite number beyond the largest of the type `to` becomes that largest number (`--saturate`).
-    saturates: bool,
-    /// The first number that was beyond the largest of the type `to`, if there was any.
-    overflow: &'a Cell<Option<f64>>,
+    beyond: Beyond<'a>,
 }
 
 /// The number of elements that are converted at a time.
@@ -158,15 +158,15 @@ impl<'a> Cast<'a> {
         all.iter().position(|cast| cast.from == own && cast.from != cast.to)
     }
 
-    /// Returns a conversion to `to` from each type. The first number that overflows is stored in `overflow`.
-    pub(crate) fn all(to: Float, saturates: bool, overflow: &'a Cell<Option<f64>>) -> [Self; 4] {
-        Float::ALL.map(|from| Self { from, to, saturates, overflow })
+    /// Returns a conversion to `to` from each type.
+    pub(crate) fn all(to: Float, beyond: Beyond<'a>) -> [Self; 4] {
+        Float::ALL.map(|from| Self { from, to, beyond })
     }
 
     /// Converts the elements in `chunk`, which holds a whole number of elements, and passes the bytes to `take` in pieces.
     ///
     /// # Errors
-    /// The errors of `take`, or a number is beyond the largest and does not saturate.
+    /// The errors of `take`, or a value is out of range and does not saturate.
     pub(crate) fn chunk<E: From<io::Error>>(
         &self,
         chunk: &[u8],
@@ -179,7 +179,7 @@ impl<'a> Cast<'a> {
             let (out, _) = out.split_at_mut(elements.len() * width);
             for (to, from) in out.chunks_exact_mut(width).zip(elements) {
                 let value = self.from.read(from);
-                let bits = self.to.rounded(value, (self.saturates, self.overflow))?;
+                let bits = self.to.rounded(value, self.beyond)?;
                 to.iter_mut().zip(bits.to_le_bytes()).for_each(|(to, from)| *to = from);
             }
             take(out)?;
@@ -264,7 +264,7 @@ mod tests {
 
     fn cast(from: Float, to: Float, saturates: bool, bytes: &[u8]) -> (Vec<u8>, Option<f64>) {
         let (overflow, mut out) = (Cell::new(None), Vec::new());
-        let cast = Cast { from, to, saturates, overflow: &overflow };
+        let cast = Cast { from, to, beyond: Beyond { saturates, value: &overflow } };
         let cast = cast.chunk::<io::Error>(bytes, &mut |bytes| {
             out.extend_from_slice(bytes);
             Ok(())

@@ -7,6 +7,7 @@ use zten::formats::write::ChunkFn;
 use zten::verify::Verifier;
 use zten::{Error, Tensor};
 
+use super::cast::Beyond;
 use crate::args::Float;
 
 /// How to convert dequantized values: the type of the floats to write, and whether a value that is too large for this type becomes
@@ -33,7 +34,8 @@ impl Dequantized {
                 numbers.clear();
                 numbers.extend(chunk.iter().copied().map(f64::from));
                 out.clear();
-                let converted = self.to.append(&numbers, &mut out, (self.saturates, overflow));
+                let beyond = Beyond { saturates: self.saturates, value: overflow };
+                let converted = self.to.append(&numbers, &mut out, beyond);
                 done = converted.and_then(|()| take(&out));
             }
         })?;

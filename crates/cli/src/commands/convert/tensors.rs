@@ -13,7 +13,7 @@ use zten::write::{
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
 
 use super::Written;
-use super::cast::{Cast, overflow};
+use super::cast::{Beyond, Cast, overflow};
 use super::composites;
 use super::dequantized::Dequantized;
 use super::plan::{Plan, Selected};
@@ -165,8 +165,9 @@ fn with_copier(
     let progress = Progress::new(stored(manifest));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
-    let beyond = Cell::new(None);
-    let casts = args.dtype.map(|to| Cast::all(to, args.saturate, &beyond));
+    let out_of_range = Cell::new(None);
+    let beyond = Beyond { saturates: args.saturate, value: &out_of_range };
+    let casts = args.dtype.map(|to| Cast::all(to, beyond));
     let conversions = casts.as_ref().map(|casts| {
         casts
             .each_ref()
@@ -207,15 +208,17 @@ fn with_copier(
         attributes: attributes.as_ref(),
         files: &files,
     };
-    copy(copier, &job).map_err(|error| match (error.kind(), beyond.get().zip(args.dtype)) {
-        (_, Some((value, to))) => {
-            let object = error.location().object().and_then(|at| manifest.tensor_at(at));
-            let sentence = overflow(value, to.dtype());
-            let object = object.as_ref().map(Tensor::name);
-            Box::new(Problem::unwritable(&args.input, object, &sentence))
+    copy(copier, &job).map_err(|error| {
+        match (error.kind(), out_of_range.get().zip(args.dtype)) {
+            (_, Some((value, to))) => {
+                let object = error.location().object().and_then(|at| manifest.tensor_at(at));
+                let sentence = overflow(value, to.dtype());
+                let object = object.as_ref().map(Tensor::name);
+                Box::new(Problem::unwritable(&args.input, object, &sentence))
+            }
+            (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
+            _ => failed(files.settle(error)),
         }
-        (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
-        _ => failed(files.settle(error)),
     })?;
     let merged = composites.objects().members().saturating_sub(composites.forms().len());
     let mut notes = composites::notes(&composites);
