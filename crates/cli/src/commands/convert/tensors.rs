@@ -76,8 +76,8 @@ fn dequantize<S: Sink>(
     let component = [level.map_or(component, |level| component.compressed(level))];
     let mut out = writer.object(&NewObject::custom(name, &shape, "dense", &component))?;
     let mut take = |bytes: &[u8]| out.write_part("data", bytes).map_err(io::Error::from);
-    let dequantized = Dequantized { to, saturates };
-    let written = dequantized.read(&mut verifier, object, (&overflow_at, &mut take));
+    let beyond = Beyond { saturates, value: &overflow_at };
+    let written = Dequantized { to, beyond }.read(&mut verifier, object, &mut take);
     if let Some(value) = overflow_at.get() {
         let name = escape::quoted(object.name());
         return Err(other(format!("{} in {name}", overflow(value, to.dtype()))));

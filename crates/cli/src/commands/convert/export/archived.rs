@@ -12,7 +12,7 @@ use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
 
 use crate::args::{Convert, Float};
-use crate::commands::convert::cast::{Cast, overflow};
+use crate::commands::convert::cast::{Beyond, Cast, overflow};
 use crate::commands::convert::dequantized::Dequantized;
 use crate::commands::convert::failure::ConvertFailure;
 use crate::commands::convert::left_out::{LeftOut, opaque};
@@ -44,7 +44,7 @@ pub(super) struct Archived<'a> {
     /// The attributes of the new file, or `None` if they are those of the archive.
     attributes: Option<Encoded>,
     casts: Option<[Cast<'a>; 4]>,
-    overflow: &'a Cell<Option<f64>>,
+    beyond: Beyond<'a>,
     progress: &'a Progress,
     files: Sources<'a>,
     verifier: Verifier,
@@ -66,7 +66,8 @@ impl<'a> Archived<'a> {
         }
         let selected = plan.select(args, archive).map_err(ConvertFailure::Source)?;
         let Selected { selection, shared, attributes, left_out } = selected;
-        let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
+        let beyond = Beyond { saturates: args.saturate, value: overflow };
+        let casts = args.dtype.map(|to| Cast::all(to, beyond));
         let failed = |error| failure(args, archive, &error);
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
         files.require().map_err(failed)?;
@@ -81,7 +82,7 @@ impl<'a> Archived<'a> {
             left_out,
             attributes,
             casts,
-            overflow,
+            beyond,
             progress,
             files,
             verifier,
@@ -236,9 +237,9 @@ impl ArraySource for Archived<'_> {
         let (bound, to) = (object.read_from(&files), self.dequantizes(&object));
         let rejected = |error| failure(self.args, self.archive, &error);
         if let Some(to) = to {
-            let dequantized = Dequantized { to, saturates: self.args.saturate };
-            let written = dequantized.read(&mut self.verifier, &bound, (self.overflow, take));
-            if let Some(value) = self.overflow.get() {
+            let dequantized = Dequantized { to, beyond: self.beyond };
+            let written = dequantized.read(&mut self.verifier, &bound, take);
+            if let Some(value) = self.beyond.value.get() {
                 let sentence = overflow(value, to.dtype());
                 return Err(Inexpressible::tensor(object.name(), sentence).into());
             }
@@ -256,7 +257,7 @@ impl ArraySource for Archived<'_> {
                 }
             }
         });
-        if let Some((value, to)) = self.overflow.get().zip(self.args.dtype) {
+        if let Some((value, to)) = self.beyond.value.get().zip(self.args.dtype) {
             let sentence = overflow(value, to.dtype());
             return Err(Inexpressible::tensor(object.name(), sentence).into());
         }
