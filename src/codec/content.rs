@@ -199,9 +199,13 @@ impl<'a> Component<'a> {
         self.row_reader()
     }
 
-    /// Creates a reader that decodes the content as it is stored. The elements need not be in row-major order, and may have an
-    /// unknown logical type. For a component that is one field of records, the reader returns the records with all of their
-    /// fields. If the component shares a checksum with others, the checksum is verified first.
+    /// Creates a reader of the content that decompresses it, and keeps the elements in the order in which they are stored, which
+    /// need not be row-major. The elements may have an unknown logical type. For a component that is one field of records, the
+    /// reader returns the records with all of their fields. If one checksum covers bytes of several components, such as those
+    /// that share a PyTorch storage, it is verified first.
+    ///
+    /// # Errors
+    /// The errors of [`reader`](Self::reader), except those about an unknown logical type.
     pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
         self.verify_surrounding()?;
         self.stored_reader()

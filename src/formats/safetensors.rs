@@ -174,8 +174,8 @@ fn parse<'o>(
         in_order &= begin == end;
         end = begin.saturating_add(bytes);
         if data.saturating_add(end) > length {
-            // The data of this tensor ends after the end of the file. The tensor is not added here. `check_cover`, which is called
-            // after the loop, rejects the file.
+            // The data of this tensor ends after the end of the file, so the tensor is not added. `in_order` is set so that
+            // `check_cover` is called after the loop. It rejects the file, and compares all tensors to say what is wrong.
             in_order = false;
             continue;
         }

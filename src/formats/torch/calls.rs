@@ -63,10 +63,10 @@ impl Machine<'_> {
         let value = match (function, args) {
             (Pickled::Global(global), Pickled::Tuple(node)) => {
                 match self.call(global, node) {
-                    // A pickle that is not in an archive (`Context::Alone`) may call a known function with arguments that
-                    // this interpreter rejects: protocols 0 and 1 spell texts in a way that it takes for bytes, so it would
-                    // also reject the arguments of honest files. The result may be any object, because no values of such a
-                    // pickle are read.
+                    // In a pickle that is not in an archive (`Context::Alone`), wrong arguments for a known function are no
+                    // error. This interpreter takes the texts of protocols 0 and 1 for bytes, so it would reject the
+                    // arguments of honest files too. The result of the call is an object of which nothing is known: no
+                    // values of such a pickle are read.
                     Err(error)
                         if self.context == Context::Alone
                             && error.breaks(Rule::TorchCall)

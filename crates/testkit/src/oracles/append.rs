@@ -144,12 +144,13 @@ impl Case<'_> {
         writer.finish()
     }
 
-    /// Appends to the old file, and checks the new file. Counts in `sum` whether the file was written, or rejected because of a
-    /// limit; then returns if it was rejected.
+    /// Appends to the old file, and checks the new file. Adds 1 in `sum` to the files that were written, or to the additions that
+    /// were rejected because of a limit. After a rejection, nothing else is done.
     ///
-    /// Otherwise tests one limit as well: [`edge`](Self::edge) finds its smallest value with which the new file is valid, and
-    /// appends with values around it. `limit` has the name of this limit, and the range in which the value is searched. Limits
-    /// on reading content are tested only if the old file is valid: otherwise the new file would be invalid with every value.
+    /// Then tests one limit: [`edge`](Self::edge) finds its smallest value with which the new file is valid, appends with that
+    /// value, a smaller one and larger ones, and checks what is written. `limit` has the name of this limit, and the range in
+    /// which the value is searched. Limits on reading content are tested only if the old file is valid: otherwise the new file
+    /// would be invalid with every value.
     fn run(&self, limit: (&str, u64, u64), sum: &mut Appended) {
         let new = match self.write(&self.options, &self.settings) {
             Ok(new) => new,

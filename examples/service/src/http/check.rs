@@ -41,7 +41,8 @@ impl HttpFront {
         // service, but clients such as curl take the name in the form from the path of the file.
         let name = if name.is_empty() { Cow::Owned(own) } else { name };
         record.named(&name);
-        // If the client leaves, this future is dropped with the ticket, so that the check is canceled.
+        // The ticket stands for the check that was submitted. If the client leaves, this future is dropped, and with it the
+        // ticket, which cancels the check.
         let answer = match self.service.submit(&name, file) {
             Ok(ticket) => ticket.await,
             Err(error) => Err(error),
