@@ -502,7 +502,8 @@ impl<'a> Component<'a> {
 
     /// Returns the state of the component.
     pub(crate) fn state(&self) -> State {
-        // The state describes the component itself, so it does not depend on whether the shard was found.
+        // The state describes the component itself, so it does not matter whether the component is in a shard, of which a manifest
+        // without its file knows nothing.
         match self.declared().and_then(|storage| self.if_known(storage)) {
             Err(why) => State::Unread(self.reason(why)),
             _ if self.logical().unknown => State::Opaque,
