@@ -333,6 +333,10 @@ fn chunks_and_whole_reads_report_the_same_of_two_errors() {
 /// A bool is 2 in the first block of a frame, and the second block is damaged. Every way of reading finds the bool, whether it
 /// decodes both blocks at once or not.
 #[test]
+#[cfg_attr(
+    feature = "zstd-ruzstd",
+    ignore = "that decoder fails at the damaged block before it returns the block with the wrong bool"
+)]
 fn a_wrong_bool_comes_before_a_damaged_block() {
     let mut first = [0; 20];
     first[5] = 2;
